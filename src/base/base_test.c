@@ -1,0 +1,85 @@
+#include "kit/test.h"
+
+#include "base/addr.h"
+#include "base/map.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+TEST(err, context_stands_before_the_message)
+{
+    err_t e = err_in(err_new(ERR_IO, "disk %d", 7), "open %s", "x");
+    assert_string_equal(err_text(e), "open x: disk 7");
+    EXPECT_EQ(err_response(e), RESPONSE_SYSTEM_ERROR);
+    EXPECT_ERR(e, ERR_IO);
+}
+
+TEST(slice, numbers_at_the_limits_of_64_bits)
+{
+    int64_t v = 0;
+    EXPECT(slice_to_i64(SLICE("9223372036854775807"), &v) && v == INT64_MAX);
+    EXPECT(slice_to_i64(SLICE("-9223372036854775808"), &v) && v == INT64_MIN);
+    EXPECT(!slice_to_i64(SLICE("9223372036854775808"), &v));
+    EXPECT(!slice_to_i64(SLICE(""), &v));
+    EXPECT(!slice_to_i64(SLICE("-"), &v));
+    EXPECT(!slice_to_i64(SLICE("1x"), &v));
+}
+
+TEST(slice, split_gives_empty_parts_too)
+{
+    struct slice rest = SLICE("a;;b"), part;
+    EXPECT(slice_split(&rest, ';', &part));
+    EXPECT_TEXT(part, "a");
+    EXPECT(slice_split(&rest, ';', &part));
+    EXPECT_TEXT(part, "");
+    EXPECT(slice_split(&rest, ';', &part));
+    EXPECT_TEXT(part, "b");
+    EXPECT(!slice_split(&rest, ';', &part));
+}
+
+TEST(map, keeps_insertion_order_through_removals_and_growth)
+{
+    struct map m = MAP_EMPTY;
+    static int values[1000];
+    char key[16];
+    for (int i = 0; i < 1000; i++) {
+        values[i] = i;
+        snprintf(key, sizeof key, "k%d", i);
+        EXPECT(!map_put(&m, slice_text(key), &values[i]));
+    }
+    for (int i = 0; i < 1000; i += 2) {
+        snprintf(key, sizeof key, "k%d", i);
+        EXPECT(map_remove(&m, slice_text(key)) == &values[i]);
+    }
+    EXPECT_EQ(m.count, 500);
+    int expected = 1;
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&m, &at)); expected += 2) EXPECT_EQ(*(int *)e->value, expected);
+    for (int round = 0; round < 100; round++)   /* holes are reused: the table does not grow without end */
+        for (int i = 0; i < 100; i++) {
+            snprintf(key, sizeof key, "r%d", i);
+            map_put(&m, slice_text(key), &values[i]);
+            EXPECT(map_remove(&m, slice_text(key)));
+        }
+    EXPECT(m.cap <= 2048);
+    EXPECT(map_get(&m, SLICE("k1")) == &values[1]);
+    EXPECT(!map_get(&m, SLICE("k2")));
+    map_done(&m);
+}
+
+TEST(addr, reads_and_writes_both_families)
+{
+    struct addr a;
+    char text[ADDR_TEXT_MAX];
+    EXPECT_OK(addr_parse(SLICE("127.0.0.1:10911"), &a));
+    assert_string_equal(addr_format(&a, text), "127.0.0.1:10911");
+    EXPECT_OK(addr_parse(SLICE("[::1]:9876"), &a));
+    EXPECT(a.v6);
+    assert_string_equal(addr_format(&a, text), "[::1]:9876");
+    EXPECT_OK(addr_parse(SLICE("fe80::1%lo:10911"), &a));
+    EXPECT(a.scope > 0);
+    EXPECT_EQ(a.port, 10911);
+    EXPECT_ERR(addr_parse(SLICE("localhost:1"), &a), ERR_ADDRESS);
+    EXPECT_ERR(addr_parse(SLICE("1.2.3.4:70000"), &a), ERR_ADDRESS);
+    EXPECT_ERR(addr_parse(SLICE(":1"), &a), ERR_ADDRESS);
+}

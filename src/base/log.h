@@ -1,0 +1,26 @@
+/* log.h - one event a line: time, level, event, then key=value. Threads: any.
+ * ERROR an operator must act, WARN we went on, INFO state changed, DEBUG for developers.
+ * User strings are quoted by the caller's format ("topic=\"%s\""); control characters are escaped here. */
+#ifndef SKYLARK_BASE_LOG_H
+#define SKYLARK_BASE_LOG_H
+
+#include "base/err.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_SILENT };
+
+void log_set_level(enum log_level level);
+/* Where lines go: a file (created or appended to), or standard error for NULL. */
+err_t log_open(const char *path) MUST_CHECK;
+/* Opens the same path again, after a log rotation moved it. */
+err_t log_reopen(void) MUST_CHECK;
+void log_close(void);
+
+bool log_enabled(enum log_level level);
+void log_write(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#define log_debug(...) (log_enabled(LOG_DEBUG) ? log_write(LOG_DEBUG, __VA_ARGS__) : (void)0)
+#define log_info(...)  (log_enabled(LOG_INFO) ? log_write(LOG_INFO, __VA_ARGS__) : (void)0)
+#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__)
+#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__)
+
+#endif

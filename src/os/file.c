@@ -1,0 +1,302 @@
+#include "os/file.h"
+#include "base/buf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct real_file {
+    struct file file;
+    int fd;
+    char path[];
+};
+
+static int fd_of(struct file *f) { return ((struct real_file *)f)->fd; }
+static const char *path_of(struct file *f) { return ((struct real_file *)f)->path; }
+
+static err_t failed(const char *what, const char *path)
+{
+    int number = errno;
+    enum err_code code = number == ENOENT ? ERR_NOT_FOUND : number == ENOSPC || number == EDQUOT ? ERR_DISK_FULL : ERR_IO;
+    return err_new(code, "%s %s: %s", what, path, strerror(number));
+}
+
+static err_t real_open(struct fs *fs, const char *path, enum file_mode mode, struct file **out)
+{
+    int flags = (mode == FILE_READ ? O_RDONLY : O_RDWR) | (mode == FILE_CREATE ? O_CREAT : 0) | O_CLOEXEC;
+    int fd = open(path, flags, 0644);
+    if (fd < 0) return failed("open", path);
+    struct real_file *f = must_alloc(sizeof *f + strlen(path) + 1);
+    f->file.fs = fs;
+    f->fd = fd;
+    strcpy(f->path, path);
+    *out = &f->file;
+    return NULL;
+}
+
+static void real_close(struct file *f)
+{
+    close(fd_of(f));
+    free(f);
+}
+
+static err_t real_write_at(struct file *f, int64_t at, const void *p, size_t n)
+{
+    const uint8_t *from = p;
+    while (n) {
+        ssize_t done = pwrite(fd_of(f), from, n, at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return failed("write", path_of(f));
+        from += done;
+        at += done;
+        n -= (size_t)done;
+    }
+    return NULL;
+}
+
+static err_t real_read_at(struct file *f, int64_t at, void *p, size_t n, size_t *out_n)
+{
+    uint8_t *to = p;
+    size_t got = 0;
+    while (got < n) {
+        ssize_t done = pread(fd_of(f), to + got, n - got, at + (int64_t)got);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return failed("read", path_of(f));
+        if (done == 0) break;
+        got += (size_t)done;
+    }
+    *out_n = got;
+    return NULL;
+}
+
+static err_t real_sync(struct file *f)
+{
+    return fdatasync(fd_of(f)) ? failed("sync", path_of(f)) : NULL;
+}
+
+static err_t real_set_size(struct file *f, int64_t size)
+{
+    return ftruncate(fd_of(f), size) ? failed("set the size of", path_of(f)) : NULL;
+}
+
+static err_t real_allocate(struct file *f, int64_t size)
+{
+    int number = posix_fallocate(fd_of(f), 0, size);
+    if (!number) return NULL;
+    errno = number;
+    return failed("allocate", path_of(f));
+}
+
+static err_t real_size(struct file *f, int64_t *out)
+{
+    struct stat s;
+    if (fstat(fd_of(f), &s)) return failed("look at", path_of(f));
+    *out = s.st_size;
+    return NULL;
+}
+
+static err_t real_map(struct file *f, int64_t size, const uint8_t **out)
+{
+    void *p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd_of(f), 0);
+    if (p == MAP_FAILED) return failed("map", path_of(f));
+    *out = p;
+    return NULL;
+}
+
+static void real_unmap(struct fs *fs, const uint8_t *p, int64_t size)
+{
+    (void)fs;
+    munmap((void *)p, (size_t)size);
+}
+
+static err_t real_lock(struct file *f)
+{
+    if (!flock(fd_of(f), LOCK_EX | LOCK_NB)) {
+        /* The original locks by fcntl; take that too, so that neither starts on the other's data. */
+        struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+        if (!fcntl(fd_of(f), F_SETLK, &range)) return NULL;
+    }
+    if (errno == EWOULDBLOCK || errno == EACCES || errno == EAGAIN)
+        return err_new(ERR_LOCKED, "%s is locked by another process", path_of(f));
+    return failed("lock", path_of(f));
+}
+
+static err_t real_make_folder(struct fs *fs, const char *path)
+{
+    (void)fs;
+    char part[PATH_MAX];
+    size_t n = strlen(path);
+    if (n >= sizeof part) return err_new(ERR_IO, "path too long: %s", path);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i]) continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0755) && errno != EEXIST) return failed("make the folder", part);
+    }
+    struct stat s;
+    if (stat(path, &s)) return failed("look at", path);
+    return S_ISDIR(s.st_mode) ? NULL : err_new(ERR_IO, "%s is not a folder", path);
+}
+
+static err_t real_sync_folder(struct fs *fs, const char *path)
+{
+    (void)fs;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return failed("open the folder", path);
+    err_t e = fsync(fd) ? failed("sync the folder", path) : NULL;
+    close(fd);
+    return e;
+}
+
+static err_t real_remove(struct fs *fs, const char *path)
+{
+    (void)fs;
+    return remove(path) ? failed("remove", path) : NULL;
+}
+
+static err_t real_rename(struct fs *fs, const char *from, const char *to)
+{
+    (void)fs;
+    return rename(from, to) ? failed("rename", from) : NULL;
+}
+
+static err_t real_info(struct fs *fs, const char *path, struct file_info *out)
+{
+    (void)fs;
+    struct stat s;
+    if (stat(path, &s)) return failed("look at", path);
+    *out = (struct file_info){
+        .size = s.st_size,
+        .modified_ms = (int64_t)s.st_mtim.tv_sec * 1000 + s.st_mtim.tv_nsec / 1000000,
+        .folder = S_ISDIR(s.st_mode),
+    };
+    return NULL;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static err_t real_list(struct fs *fs, const char *path, void (*each)(void *ctx, const char *name), void *ctx)
+{
+    (void)fs;
+    DIR *d = opendir(path);
+    if (!d) return errno == ENOENT ? NULL : failed("list", path);
+    struct buf names = BUF_EMPTY;   /* of char * */
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        char *name = must_strdup(entry->d_name);
+        buf_put(&names, &name, sizeof name);
+    }
+    closedir(d);
+    char **all = (char **)(void *)names.p;
+    size_t n = names.n / sizeof *all;
+    if (n) qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0; i < n; i++) {
+        each(ctx, all[i]);
+        free(all[i]);
+    }
+    buf_done(&names);
+    return NULL;
+}
+
+static const struct fs_ops real_ops = {
+    .open = real_open, .close = real_close, .write_at = real_write_at, .read_at = real_read_at, .sync = real_sync,
+    .set_size = real_set_size, .allocate = real_allocate, .size = real_size, .map = real_map, .unmap = real_unmap,
+    .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder, .remove = real_remove,
+    .rename = real_rename, .info = real_info, .list = real_list,
+};
+
+struct fs *fs_real(void)
+{
+    static struct fs real = {&real_ops};
+    return &real;
+}
+
+err_t fs_read_file(struct fs *fs, const char *path, size_t limit, struct buf *out)
+{
+    struct file *f;
+    err_t e = fs_open(fs, path, FILE_READ, &f);
+    if (e) return e;
+    int64_t size;
+    size_t got = 0;
+    e = file_size(f, &size);
+    if (!e && (uint64_t)size > limit) e = err_new(ERR_CORRUPT, "%s is larger than %zu bytes", path, limit);
+    if (!e) {
+        buf_reserve(out, (size_t)size);
+        e = file_read_at(f, 0, out->p + out->n, (size_t)size, &got);
+    }
+    if (!e) out->n += got;
+    file_close(f);
+    return e;
+}
+
+static err_t write_whole(struct fs *fs, const char *path, struct slice text)
+{
+    struct file *f;
+    err_t e = fs_open(fs, path, FILE_CREATE, &f);
+    if (e) return e;
+    e = file_set_size(f, 0);
+    if (!e) e = file_write_at(f, 0, text.p, text.n);
+    if (!e) e = file_sync(f);
+    file_close(f);
+    return e;
+}
+
+err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
+{
+    char fresh[PATH_MAX], old[PATH_MAX], folder[PATH_MAX];
+    if (snprintf(fresh, sizeof fresh, "%s.tmp", path) >= (int)sizeof fresh) return err_new(ERR_IO, "path too long: %s", path);
+    snprintf(old, sizeof old, "%s.bak", path);
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = 0;
+    err_t e = write_whole(fs, fresh, text);
+    if (e) return e;
+    e = fs_rename(fs, path, old);
+    if (e && err_code(e) == ERR_NOT_FOUND) {
+        err_free(e);   /* the first time there is no old file */
+        e = NULL;
+    }
+    if (!e) e = fs_rename(fs, fresh, path);
+    if (!e) e = fs_sync_folder(fs, slash ? folder : ".");
+    return e;
+}
+
+struct tree {
+    struct fs *fs;
+    const char *path;
+    err_t e;
+};
+
+static void remove_below(void *ctx, const char *name)
+{
+    struct tree *t = ctx;
+    if (t->e) return;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", t->path, name);
+    t->e = fs_remove_tree(t->fs, path);
+}
+
+err_t fs_remove_tree(struct fs *fs, const char *path)
+{
+    struct file_info info;
+    err_t e = fs_info(fs, path, &info);
+    if (e && err_code(e) == ERR_NOT_FOUND) {
+        err_free(e);
+        return NULL;
+    }
+    if (e) return e;
+    if (info.folder) {
+        struct tree t = {fs, path, NULL};
+        e = fs_list(fs, path, remove_below, &t);
+        if (!e) e = t.e;
+        if (e) return e;
+    }
+    return fs_remove(fs, path);
+}

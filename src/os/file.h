@@ -1,0 +1,96 @@
+/* file.h - the disk, behind an interface: fs_real() is the kernel's, tests/kit has one in memory that can lose power,
+ * fill up and fail.
+ * Threads  any, one file at a time per thread; loops call only what cannot block for long (write_at, read_at, map)
+ * Errors   IO, DISK_FULL (no space), NOT_FOUND, LOCKED
+ * Units    bytes */
+#ifndef SKYLARK_OS_FILE_H
+#define SKYLARK_OS_FILE_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct fs;
+struct file;   /* an open file; made by fs_open */
+
+enum file_mode {
+    FILE_READ,            /* must exist */
+    FILE_WRITE,           /* read and write, must exist */
+    FILE_CREATE,          /* read and write, made when absent */
+};
+
+struct file_info {
+    int64_t size;
+    int64_t modified_ms;
+    bool folder;
+};
+
+struct fs_ops {
+    err_t (*open)(struct fs *, const char *path, enum file_mode, struct file **out);
+    void (*close)(struct file *);
+    err_t (*write_at)(struct file *, int64_t at, const void *p, size_t n);
+    err_t (*read_at)(struct file *, int64_t at, void *p, size_t n, size_t *out_n);
+    err_t (*sync)(struct file *);
+    err_t (*set_size)(struct file *, int64_t size);
+    err_t (*allocate)(struct file *, int64_t size);
+    err_t (*size)(struct file *, int64_t *out);
+    err_t (*map)(struct file *, int64_t size, const uint8_t **out);
+    void (*unmap)(struct fs *, const uint8_t *p, int64_t size);
+    err_t (*lock)(struct file *);
+    err_t (*make_folder)(struct fs *, const char *path);
+    err_t (*sync_folder)(struct fs *, const char *path);
+    err_t (*remove)(struct fs *, const char *path);
+    err_t (*rename)(struct fs *, const char *from, const char *to);
+    err_t (*info)(struct fs *, const char *path, struct file_info *out);
+    err_t (*list)(struct fs *, const char *path, void (*each)(void *ctx, const char *name), void *ctx);
+};
+
+struct fs {
+    const struct fs_ops *ops;
+};
+
+/* Every implementation of struct file starts with this. */
+struct file {
+    struct fs *fs;
+};
+
+struct fs *fs_real(void);
+
+static inline err_t fs_open(struct fs *fs, const char *path, enum file_mode mode, struct file **out) { return fs->ops->open(fs, path, mode, out); }
+/* NULL is fine. Mappings of the file stay valid. */
+static inline void file_close(struct file *f) { if (f) f->fs->ops->close(f); }
+/* Writes all n bytes or fails. */
+static inline err_t file_write_at(struct file *f, int64_t at, const void *p, size_t n) { return f->fs->ops->write_at(f, at, p, n); }
+/* Reads up to n bytes; fewer only at the end of the file. */
+static inline err_t file_read_at(struct file *f, int64_t at, void *p, size_t n, size_t *out_n) { return f->fs->ops->read_at(f, at, p, n, out_n); }
+/* Data is on disk when it returns (fdatasync). Thread: worker. After a failure the file's unsynced bytes are in doubt. */
+static inline err_t file_sync(struct file *f) { return f->fs->ops->sync(f); }
+static inline err_t file_set_size(struct file *f, int64_t size) { return f->fs->ops->set_size(f, size); }
+/* Reserves blocks up to size and makes the file that long; the bytes read as zero. */
+static inline err_t file_allocate(struct file *f, int64_t size) { return f->fs->ops->allocate(f, size); }
+static inline err_t file_size(struct file *f, int64_t *out) { return f->fs->ops->size(f, out); }
+/* Maps the first `size` bytes for reading; later writes show. Released with fs_unmap. */
+static inline err_t file_map(struct file *f, int64_t size, const uint8_t **out) { return f->fs->ops->map(f, size, out); }
+static inline void fs_unmap(struct fs *fs, const uint8_t *p, int64_t size) { fs->ops->unmap(fs, p, size); }
+/* Takes the exclusive lock that keeps another process out until the file is closed; LOCKED if it is taken. */
+static inline err_t file_lock(struct file *f) { return f->fs->ops->lock(f); }
+/* With its parents; fine if it is there. */
+static inline err_t fs_make_folder(struct fs *fs, const char *path) { return fs->ops->make_folder(fs, path); }
+/* Makes names that were created, renamed or removed in the folder durable. */
+static inline err_t fs_sync_folder(struct fs *fs, const char *path) { return fs->ops->sync_folder(fs, path); }
+/* A file or an empty folder. */
+static inline err_t fs_remove(struct fs *fs, const char *path) { return fs->ops->remove(fs, path); }
+static inline err_t fs_rename(struct fs *fs, const char *from, const char *to) { return fs->ops->rename(fs, from, to); }
+static inline err_t fs_info(struct fs *fs, const char *path, struct file_info *out) { return fs->ops->info(fs, path, out); }
+/* Names in a folder, without "." and "..", in bytewise order. A folder that is not there has no names. */
+static inline err_t fs_list(struct fs *fs, const char *path, void (*each)(void *ctx, const char *name), void *ctx) { return fs->ops->list(fs, path, each, ctx); }
+
+/* Whole file into *out (appended). Files over `limit` bytes are refused. */
+struct buf;
+err_t fs_read_file(struct fs *fs, const char *path, size_t limit, struct buf *out) MUST_CHECK;
+/* As the original keeps its configuration: the old file becomes path.bak, the new text is written to path.tmp, synced, and
+ * renamed into place. Thread: worker (it syncs). */
+err_t fs_replace_file(struct fs *fs, const char *path, struct slice text) MUST_CHECK;
+/* A folder with all that is in it. */
+err_t fs_remove_tree(struct fs *fs, const char *path) MUST_CHECK;
+
+#endif

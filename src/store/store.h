@@ -1,0 +1,135 @@
+/* store.h - what a broker keeps of messages: commit log and consume queues, in the original's formats.
+ * Files     root/{commitlog,consumequeue,checkpoint,abort,lock}; facts: docs/protocol/store.md
+ * Units     log_offset: bytes in the commit log; queue_offset: entries of one queue; times in ms
+ * Threads   loop, but store_open and store_close, which block (start and stop of the process only)
+ * Durable   store_append answers through its callback: ASYNC at the end of the turn, when the records are in the file;
+ *           SYNC when a sync that began after the write has ended. One write and one sync serve all that came before.
+ * Visible   readers see a message when it has been answered, not before. */
+#ifndef SKYLARK_STORE_STORE_H
+#define SKYLARK_STORE_STORE_H
+
+#include "base/pin.h"
+#include "codec/message.h"
+#include "os/file.h"
+#include "os/tasks.h"
+
+struct store;
+
+struct store_options {
+    const char *root;               /* storePathRootDir */
+    const char *log_folder;         /* storePathCommitLog; NULL: root/commitlog */
+    int64_t log_file_bytes;         /* mappedFileSizeCommitLog, 1 GiB */
+    int64_t queue_file_entries;     /* mappedFileSizeConsumeQueue / 20, 300000 */
+    bool sync_flush;                /* flushDiskType */
+    int64_t sync_timeout_ms;        /* syncFlushTimeout, 5000: then ERR_FLUSH_DISK_TIMEOUT */
+    int64_t flush_interval_ms;      /* flushIntervalCommitLog, 500 (ASYNC) */
+    int64_t queue_flush_interval_ms;/* flushIntervalConsumeQueue, 1000 */
+    int32_t max_message_bytes;      /* maxMessageSize, 4 MiB: of one body */
+    struct addr store_host;         /* advertised address, goes into every record */
+    /* Called on the loop, in order, whenever messages became visible: [first, end) of one queue. */
+    void (*arrived)(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end);
+    void *arrived_ctx;
+};
+
+/* Takes the folder's lock, recovers what an earlier run left, and starts the housekeeping timers.
+ * Errors: LOCKED, IO, DISK_FULL, CORRUPT, each with one clear line. */
+err_t store_open(const struct store_options *options, struct fs *fs, struct tasks *tasks, struct store **out) MUST_CHECK;
+/* Answers what is pending, flushes everything, writes the checkpoint, removes `abort`. Frees s in any case. */
+err_t store_close(struct store *s) MUST_CHECK;
+
+struct appended {
+    int64_t log_offset;
+    int64_t queue_offset;
+    int64_t store_ms;
+    int32_t size;
+};
+
+/* e NULL: stored, as durable as asked. ERR_FLUSH_DISK_TIMEOUT: stored, not known to be on disk. Others: not stored.
+ * The receiver uses up e. */
+typedef void append_done(void *ctx, err_t e);
+
+/* Appends `count` messages of one topic and queue, contiguous and in one file; out has `count` elements and is filled at once.
+ * Has copied what m points to when it returns. wait_sync false answers at the end of the turn also in SYNC (property WAIT=false).
+ * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why). */
+err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
+                   struct appended *out) MUST_CHECK;
+
+enum read_status {
+    READ_FOUND,
+    READ_NO_MATCH,              /* entries there, none matched; next_offset has moved on */
+    READ_NO_QUEUE,
+    READ_QUEUE_EMPTY,           /* the queue never had a message */
+    READ_OFFSET_TOO_SMALL,
+    READ_OFFSET_AT_END,         /* == max_offset: wait for the next */
+    READ_OFFSET_PAST_END,
+    READ_MESSAGE_GONE,          /* entry there, record deleted */
+};
+
+/* Both may be NULL: everything matches. `entry` is asked first, with the queue entry alone; then `record`, with the whole record. */
+struct read_filter {
+    bool (*entry)(void *ctx, int64_t tag_hash);
+    bool (*record)(void *ctx, struct slice record);
+    void *ctx;
+};
+
+struct read_request {
+    struct slice topic;
+    int32_t queue_id;
+    int64_t offset;
+    int32_t max_messages;       /* the first match is returned whatever the limits say */
+    int32_t max_bytes;
+    int32_t max_scan;           /* queue entries looked at */
+    const struct read_filter *filter;   /* NULL: all */
+};
+
+enum { READ_SLICES_MAX = 64 };
+
+struct read_result {
+    enum read_status status;
+    int64_t next_offset;
+    int64_t min_offset;
+    int64_t max_offset;
+    int32_t messages;
+    size_t bytes;
+    int64_t behind_bytes;       /* distance of the last record returned to the end of the log */
+    size_t slices;              /* neighbours in the log are one slice */
+    struct pinned slice[READ_SLICES_MAX];
+};
+
+/* Reads records whole. The caller releases each slice[i < slices] (read_result_release, or one by one). */
+void store_read(struct store *s, const struct read_request *r, struct read_result *out);
+void read_result_release(struct read_result *r);
+
+/* One record by its place. NOT_FOUND when no whole, valid record begins there. */
+err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out) MUST_CHECK;
+
+/* Of visible messages. Unknown queue: 0. max is the offset the next message gets. */
+int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id);
+int64_t store_max_offset(struct store *s, struct slice topic, int32_t queue_id);
+/* Whether the message of that offset is still among the newest that the original would call "in memory" (false: unknown or old). */
+bool store_is_recent(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset);
+
+enum time_boundary { BOUNDARY_LOWER, BOUNDARY_UPPER };
+/* Facts: docs/protocol/store.md 3.1 */
+int64_t store_offset_by_time(struct store *s, struct slice topic, int32_t queue_id, int64_t store_ms, enum time_boundary b);
+/* Store time of the entry, -1 when there is none. */
+int64_t store_time_of(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset);
+
+int64_t store_log_min(struct store *s);
+int64_t store_log_max(struct store *s);
+int64_t store_log_flushed(struct store *s);
+
+/* Removes all queues of a topic and their files. Records stay in the log. */
+void store_delete_topic(struct store *s, struct slice topic);
+/* Every topic that has queues here, once. */
+void store_each_topic(struct store *s, void (*each)(void *ctx, struct slice topic), void *ctx);
+
+/* False when writing is off (disk full, a sync failed); *why is then a sentence. */
+bool store_is_writable(struct store *s, const char **why);
+
+struct store_counts {
+    uint64_t messages, bytes, writes, syncs, reads, read_messages;
+};
+struct store_counts store_counts(const struct store *s);
+
+#endif
