@@ -55,6 +55,8 @@ struct slice frame_get(const struct frame *f, struct slice name);
 struct frame_head {
     enum frame_form form;
     int32_t code;
+    enum language language;
+    int32_t version;
     int32_t opaque;
     int32_t flag;
     struct slice remark;        /* p NULL: none */

@@ -7,7 +7,7 @@
 
 #include "codec/frame.h"
 
-enum field_type { FIELD_TYPE_text, FIELD_TYPE_i32, FIELD_TYPE_i64, FIELD_TYPE_bool };
+enum field_type { FIELD_TYPE_text, FIELD_TYPE_i32, FIELD_TYPE_i64, FIELD_TYPE_flag };
 enum field_need { OPTIONAL, REQUIRED };
 
 struct field_row {
@@ -28,7 +28,7 @@ struct header_kind {
 typedef struct slice field_text;   /* the only typedefs: what FIELD()'s type column expands to */
 typedef int32_t field_i32;
 typedef int64_t field_i64;
-typedef bool field_bool;
+typedef bool field_flag;
 
 /* struct x_header { uint64_t present; … }: bit X_HAS_field of `present` tells whether the field was there (decoding)
  * or is to be written (encoding; REQUIRED fields always are, text fields when p is not NULL). */
@@ -37,7 +37,7 @@ typedef bool field_bool;
 #define FIELD(h, type, field, wire, need) field_##type field;
 #define FIELD_FORM(form, h, type, field, wire, need)
 #define END(h) };
-#define END_FORM(form)
+#define END_FORM(h, form)
 #include "codec/headers.def"
 #undef HEADER
 #undef FIELD
