@@ -95,11 +95,11 @@ static inline enum write_result stream_write(struct stream *s, const struct iove
 static inline void stream_close(struct stream *s) { s->loop->ops->stream_close(s); }
 
 /* --- the libuv loop --- */
-err_t uv_loop_new(struct loop **out) MUST_CHECK;
-void uv_loop_run(struct loop *l);      /* until loop_stop */
-void uv_loop_stop(struct loop *l);     /* Thread: any */
-void uv_loop_free(struct loop *l);     /* closes what is left open */
+err_t real_loop_new(struct loop **out) MUST_CHECK;
+void real_loop_run(struct loop *l);      /* until loop_stop */
+void real_loop_stop(struct loop *l);     /* Thread: any */
+void real_loop_free(struct loop *l);     /* closes what is left open */
 /* Calls `fire(ctx, number)` on the loop when the process gets the signal. */
-err_t uv_loop_on_signal(struct loop *l, int number, void (*fire)(void *ctx, int number), void *ctx) MUST_CHECK;
+err_t real_loop_on_signal(struct loop *l, int number, void (*fire)(void *ctx, int number), void *ctx) MUST_CHECK;
 
 #endif
