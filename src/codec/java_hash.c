@@ -1,0 +1,52 @@
+#include "codec/java_hash.h"
+
+enum { REPLACEMENT = 0xFFFD };
+
+/* Length of the sequence that begins with `first`, and the range its second byte must be in; 0: none begins so. */
+static size_t sequence(uint8_t first, uint8_t *low, uint8_t *high)
+{
+    *low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    *high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (first >= 0xC2 && first <= 0xDF) return 2;
+    if (first >= 0xE0 && first <= 0xEF) return 3;
+    if (first >= 0xF0 && first <= 0xF4) return 4;
+    return 0;
+}
+
+/* The code point at text.p, not ASCII; *used is how many bytes stand for it. */
+static uint32_t decode(struct slice text, size_t *used)
+{
+    uint8_t low, high;
+    size_t n = sequence(text.p[0], &low, &high);
+    uint32_t code = text.p[0] & (n == 2 ? 0x1F : n == 3 ? 0x0F : 0x07);
+    *used = 1;
+    if (!n) return REPLACEMENT;
+    for (size_t i = 1; i < n; i++) {
+        if (i >= text.n || text.p[i] < low || text.p[i] > high) return REPLACEMENT;
+        code = code << 6 | (text.p[i] & 0x3F);
+        *used = i + 1;
+        low = 0x80;
+        high = 0xBF;
+    }
+    return code;
+}
+
+int32_t java_hash(struct slice text)
+{
+    uint32_t h = 0;
+    for (size_t i = 0; i < text.n;) {
+        if (text.p[i] < 0x80) {
+            h = 31 * h + text.p[i++];
+            continue;
+        }
+        size_t used;
+        uint32_t code = decode(slice_skip(text, i), &used);
+        i += used;
+        if (code >= 0x10000) {
+            h = 31 * h + (0xD800 + ((code - 0x10000) >> 10));
+            code = 0xDC00 + ((code - 0x10000) & 0x3FF);
+        }
+        h = 31 * h + code;
+    }
+    return (int32_t)h;
+}
