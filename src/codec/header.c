@@ -74,6 +74,31 @@ err_t header_decode(const struct header_kind *kind, const struct frame *f, void 
     return NULL;
 }
 
+/* The texts stand behind the struct, in one piece of memory. */
+void *header_copy(const struct header_kind *kind, const void *header)
+{
+    size_t bytes = 0;
+    struct slice text;
+    for (const struct field_row *row = kind->rows; row < kind->rows + kind->count; row++) {
+        if (row->type != FIELD_TYPE_text) continue;
+        memcpy(&text, (const char *)header + row->at, sizeof text);
+        bytes += text.n;
+    }
+    char *copy = must_alloc(kind->size + bytes);
+    uint8_t *to = (uint8_t *)copy + kind->size;
+    memcpy(copy, header, kind->size);
+    for (const struct field_row *row = kind->rows; row < kind->rows + kind->count; row++) {
+        if (row->type != FIELD_TYPE_text) continue;
+        memcpy(&text, copy + row->at, sizeof text);
+        if (!text.p) continue;
+        memcpy(to, text.p, text.n);
+        text.p = to;
+        to += text.n;
+        memcpy(copy + row->at, &text, sizeof text);
+    }
+    return copy;
+}
+
 static void write_field(const struct field_row *row, const char *at, bool wanted, struct frame_writer *w)
 {
     int32_t i32;

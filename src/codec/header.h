@@ -70,6 +70,8 @@ typedef bool field_flag;
 /* Reads the frame's fields into *out (all zero first). Unknown fields are skipped.
  * Errors: FIELD, with the original's wording, when a required one is missing or a number cannot be read. */
 err_t header_decode(const struct header_kind *kind, const struct frame *f, void *out) MUST_CHECK;
+/* A copy that owns its texts; free() releases all of it. */
+void *header_copy(const struct header_kind *kind, const void *header);
 void header_write(const struct header_kind *kind, const void *header, struct frame_writer *w);
 
 #endif
