@@ -1,0 +1,44 @@
+/* hold.h - requests that wait for messages: "wake me when queue Q has an entry past offset N, or at time T".
+ * Threads  loop
+ * Owns     nothing: a waiter is embedded in who waits, and is out of the table when `wake` runs
+ * Units    offsets count entries of the queue */
+#ifndef SKYLARK_BROKER_HOLD_H
+#define SKYLARK_BROKER_HOLD_H
+
+#include "base/map.h"
+#include "base/slice.h"
+#include "os/tasks.h"
+
+enum wake_reason { WAKE_ARRIVED, WAKE_TIMEOUT, WAKE_DROPPED };
+
+struct waiter {
+    struct list_node node;
+    struct hold *hold;           /* NULL: not waiting */
+    struct hold_queue *queue;
+    int64_t past;                /* first offset not seen yet */
+    int64_t deadline_ms;         /* mono_ms */
+    struct timer timer;
+    void (*wake)(struct waiter *w, enum wake_reason reason);
+};
+
+struct hold {
+    struct tasks *tasks;
+    struct map queues;           /* topic, 0, queue id as 4 bytes -> struct hold_queue */
+    size_t waiting;
+};
+
+void hold_init(struct hold *h, struct tasks *tasks);
+/* Wakes all waiters with WAKE_DROPPED. */
+void hold_done(struct hold *h);
+
+/* Waits until the queue has an entry at offset `past` or beyond, at the longest until deadline_ms. Wakes later, never from
+ * here; the caller has looked before that there is none. */
+void hold_wait(struct hold *h, struct waiter *w, struct slice topic, int32_t queue_id, int64_t past, int64_t deadline_ms);
+/* After it, w does not wake. Harmless when it does not wait. */
+void hold_cancel(struct waiter *w);
+/* The queue has entries up to `end` now. */
+void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t end);
+/* All waiters of the topic wake with WAKE_DROPPED: it is gone. */
+void hold_drop_topic(struct hold *h, struct slice topic);
+
+#endif

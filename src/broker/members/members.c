@@ -1,0 +1,300 @@
+#include "broker/members/members.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx)
+{
+    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .changed = changed, .ctx = ctx};
+}
+
+/* --- clients --- */
+
+static struct slice conn_key(struct rpc_conn *conn, uint64_t *id)
+{
+    *id = rpc_conn_id(conn);
+    return slice_of(id, sizeof *id);
+}
+
+static struct client *find_client(struct members *m, struct rpc_conn *conn)
+{
+    uint64_t id;
+    return map_get(&m->clients, conn_key(conn, &id));
+}
+
+struct client *members_client(struct members *m, struct call *call, struct slice client_id)
+{
+    struct client *c = find_client(m, call->conn);
+    if (!c) {
+        uint64_t id;
+        c = must_zero(sizeof *c);
+        c->conn = rpc_conn_ref(call->conn);
+        list_init(&c->consumers);
+        list_init(&c->producers);
+        map_put(&m->clients, conn_key(call->conn, &id), c);
+    }
+    if (!c->id || !slice_eq(slice_text(c->id), client_id)) {
+        free(c->id);
+        c->id = must_dup(client_id);
+    }
+    c->language = call->language;
+    c->version = call->version;
+    return c;
+}
+
+static void free_client(struct members *m, struct client *c)
+{
+    uint64_t id;
+    map_remove(&m->clients, conn_key(c->conn, &id));
+    rpc_conn_unref(c->conn);
+    free(c->id);
+    free(c);
+}
+
+/* --- groups --- */
+
+static struct member_group *get_group(struct map *groups, struct slice name, bool producer)
+{
+    struct member_group *g = map_get(groups, name);
+    if (g) return g;
+    g = must_zero(sizeof *g);
+    g->name = must_dup(name);
+    g->producer = producer;
+    g->type = CONSUME_NONE;
+    g->model = MODEL_NONE;
+    g->from = FROM_NONE;
+    list_init(&g->members);
+    map_put(groups, name, g);
+    return g;
+}
+
+static void free_group_if_empty(struct members *m, struct member_group *g)
+{
+    if (g->count) return;
+    map_remove(g->producer ? &m->producers : &m->consumers, slice_text(g->name));
+    map_done(&g->view);
+    free(g->name);
+    free(g);
+}
+
+/* The newest subscription of each topic; of two with the same version the one of who joined later. */
+static void rebuild_view(struct member_group *g)
+{
+    map_done(&g->view);
+    MEMBERS_EACH(g, node) {
+        struct member *one = MEMBER_OF(node);
+        for (size_t i = 0; i < one->count; i++) {
+            struct subscription *s = &one->subscriptions[i];
+            struct subscription *known = map_get(&g->view, s->topic);
+            if (!known || known->version <= s->version) map_put(&g->view, s->topic, s);
+        }
+    }
+}
+
+static struct member *find_member(struct list *of_client, struct member_group *g)
+{
+    LIST_EACH(of_client, node) {
+        struct member *one = LIST_OWNER(node, struct member, in_client);
+        if (one->group == g) return one;
+    }
+    return NULL;
+}
+
+static struct member *add_member(struct member_group *g, struct client *c)
+{
+    struct member *one = must_zero(sizeof *one);
+    one->group = g;
+    one->client = c;
+    one->arena = ARENA_EMPTY;
+    list_add(&g->members, &one->in_group);
+    list_add(g->producer ? &c->producers : &c->consumers, &one->in_client);
+    g->count++;
+    return one;
+}
+
+static void remove_member(struct members *m, struct member *one)
+{
+    struct member_group *g = one->group;
+    log_info("member.left group=\"%s\" client=\"%s\" kind=%s", g->name, one->client->id, g->producer ? "producer" : "consumer");
+    list_remove(&one->in_group);
+    list_remove(&one->in_client);
+    g->count--;
+    if (!g->producer) {
+        rebuild_view(g);
+        m->changed(m->ctx, g);
+    }
+    arena_done(&one->arena);
+    free(one);
+    free_group_if_empty(m, g);
+}
+
+/* --- subscriptions --- */
+
+static const struct subscription *find_subscription(const struct subscription *all, size_t count, struct slice topic)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_eq(all[i].topic, topic)) return &all[i];
+    return NULL;
+}
+
+static bool says_the_same(const struct subscription *a, const struct subscription *b)
+{
+    return a && b && slice_eq(a->expression, b->expression) && slice_eq(a->type, b->type);
+}
+
+/* Same topics, expressions and versions. */
+static bool is_unchanged(const struct member *one, const struct heartbeat_consumer *h)
+{
+    if (one->count != h->subscriptions.count) return false;
+    for (size_t i = 0; i < one->count; i++) {
+        const struct subscription *now = find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic);
+        if (!says_the_same(&one->subscriptions[i], now) || now->version != one->subscriptions[i].version) return false;
+    }
+    return true;
+}
+
+static bool has_same_topics(const struct member *one, const struct heartbeat_consumer *h)
+{
+    if (one->count != h->subscriptions.count) return false;
+    for (size_t i = 0; i < one->count; i++)
+        if (!find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic)) return false;
+    return true;
+}
+
+static void keep_subscriptions(struct member *one, const struct heartbeat_consumer *h)
+{
+    struct arena arena = ARENA_EMPTY;
+    size_t n = h->subscriptions.count;
+    struct subscription *all = arena_take(&arena, (n ? n : 1) * sizeof *all);
+    size_t kept = 0;
+    for (size_t i = 0; all && i < n; i++) {
+        err_t e = subscription_copy(&h->subscriptions.items[i], &arena, &all[kept]);
+        if (e) err_drop(e, "a subscription too large to keep is as good as none");
+        else kept++;
+    }
+    arena_done(&one->arena);
+    one->arena = arena;
+    one->subscriptions = all;
+    one->count = kept;
+}
+
+/* Members of a group that ask for different things skip messages for each other, for good; the operator must hear of it. */
+static void warn_about_disagreement(struct member_group *g, const struct member *one)
+{
+    MEMBERS_EACH(g, node) {
+        const struct member *other = MEMBER_OF(node);
+        if (other == one) continue;
+        for (size_t i = 0; i < one->count; i++) {
+            const struct subscription *mine = &one->subscriptions[i];
+            const struct subscription *theirs = find_subscription(other->subscriptions, other->count, mine->topic);
+            if (says_the_same(mine, theirs)) continue;
+            log_warn("subscription.inconsistent group=\"%s\" topic=\"%.*s\" client=\"%s\" expression=\"%.*s\" other_client=\"%s\" "
+                     "other_expression=\"%.*s\"",
+                     g->name, SLICE_ARG(mine->topic), one->client->id, SLICE_ARG(mine->expression), other->client->id,
+                     theirs ? (int)theirs->expression.n : 6, theirs ? (const char *)theirs->expression.p : "(none)");
+            return;
+        }
+    }
+}
+
+/* --- heartbeats --- */
+
+bool members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub)
+{
+    struct member_group *g = get_group(&m->consumers, h->group, false);
+    struct member *one = find_member(&c->consumers, g);
+    bool is_new = !one;
+    bool must_tell = is_new ? without_sub : one->fingerprint != fingerprint;
+    if (is_new) {
+        one = add_member(g, c);
+        log_info("member.joined group=\"%s\" client=\"%s\" kind=consumer language=%s version=%d", g->name, c->id,
+                 language_name(c->language), c->version);
+    }
+    g->type = h->type;
+    g->model = h->model;
+    g->from = h->from;
+    one->seen_ms = tasks_wall_ms(m->tasks);
+    bool other_topics = false;
+    if (!without_sub) one->fingerprint = fingerprint;
+    if (!without_sub && (is_new || !is_unchanged(one, h))) {
+        other_topics = !has_same_topics(one, h);
+        keep_subscriptions(one, h);
+        rebuild_view(g);
+        warn_about_disagreement(g, one);
+    }
+    if (is_new || other_topics) m->changed(m->ctx, g);
+    return must_tell;
+}
+
+void members_producer(struct members *m, struct client *c, struct slice group)
+{
+    struct member_group *g = get_group(&m->producers, group, true);
+    struct member *one = find_member(&c->producers, g);
+    if (!one) {
+        one = add_member(g, c);
+        log_info("member.joined group=\"%s\" client=\"%s\" kind=producer language=%s version=%d", g->name, c->id,
+                 language_name(c->language), c->version);
+    }
+    one->seen_ms = tasks_wall_ms(m->tasks);
+}
+
+static void leave_group(struct members *m, struct client *c, struct slice name, bool producer)
+{
+    struct member_group *g = name.p ? map_get(producer ? &m->producers : &m->consumers, name) : NULL;
+    struct member *one = g ? find_member(producer ? &c->producers : &c->consumers, g) : NULL;
+    if (one) remove_member(m, one);
+}
+
+static bool is_member_of_any(struct client *c) { return !list_empty(&c->consumers) || !list_empty(&c->producers); }
+
+void members_leave(struct members *m, struct rpc_conn *conn, struct slice producer_group, struct slice consumer_group)
+{
+    struct client *c = find_client(m, conn);
+    if (!c) return;
+    leave_group(m, c, producer_group, true);
+    leave_group(m, c, consumer_group, false);
+    if (!is_member_of_any(c)) free_client(m, c);
+}
+
+void members_closed(struct members *m, struct rpc_conn *conn)
+{
+    struct client *c = find_client(m, conn);
+    if (!c) return;
+    while (!list_empty(&c->consumers)) remove_member(m, LIST_OWNER(list_first(&c->consumers), struct member, in_client));
+    while (!list_empty(&c->producers)) remove_member(m, LIST_OWNER(list_first(&c->producers), struct member, in_client));
+    free_client(m, c);
+}
+
+static void expire_in(struct members *m, struct list *of_client, int64_t now)
+{
+    LIST_EACH(of_client, node) {
+        struct member *one = LIST_OWNER(node, struct member, in_client);
+        if (now - one->seen_ms > MEMBER_EXPIRES_MS) remove_member(m, one);
+    }
+}
+
+void members_expire(struct members *m)
+{
+    int64_t now = tasks_wall_ms(m->tasks);
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&m->clients, &at));) {
+        struct client *c = e->value;
+        expire_in(m, &c->consumers, now);
+        expire_in(m, &c->producers, now);
+        if (!is_member_of_any(c)) rpc_conn_close(c->conn, "no heartbeat");   /* and with it the client goes */
+    }
+}
+
+struct member_group *members_consumers(struct members *m, struct slice group) { return map_get(&m->consumers, group); }
+struct member_group *members_producers(struct members *m, struct slice group) { return map_get(&m->producers, group); }
+const struct subscription *members_subscription(struct member_group *g, struct slice topic) { return map_get(&g->view, topic); }
+
+void members_done(struct members *m)
+{
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&m->clients, &at)); at = 0) members_closed(m, ((struct client *)e->value)->conn);
+    map_done(&m->consumers);
+    map_done(&m->producers);
+    map_done(&m->clients);
+}

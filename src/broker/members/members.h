@@ -1,0 +1,80 @@
+/* members.h - who is connected: producers and consumers by group, each consumer with its own subscriptions.
+ * Facts    docs/protocol/remoting.md A2, A3; semantics.md 9
+ * Shape    a client is a connection with a client id; it is a member of any number of groups
+ * View     per group and topic the newest of its members' subscriptions rules, as Java clients expect of a broker; members that
+ *          disagree are named in the log, once per change
+ * Threads  loop
+ * Owns     copies of all names and subscriptions; what it returns is valid until the next heartbeat or close */
+#ifndef SKYLARK_BROKER_MEMBERS_H
+#define SKYLARK_BROKER_MEMBERS_H
+
+#include "codec/body_heartbeat.h"
+#include "base/map.h"
+#include "rpc/rpc.h"
+
+struct client {
+    struct rpc_conn *conn;         /* referenced */
+    char *id;
+    enum language language;
+    int32_t version;
+    struct list consumers;         /* of struct member, in_client */
+    struct list producers;
+};
+
+struct member {
+    struct list_node in_group;
+    struct list_node in_client;
+    struct member_group *group;
+    struct client *client;
+    int64_t seen_ms;               /* wall_ms of its last heartbeat */
+    int32_t fingerprint;           /* of its last full heartbeat of the second kind */
+    struct arena arena;            /* of the subscriptions */
+    struct subscription *subscriptions;
+    size_t count;
+};
+
+struct member_group {
+    char *name;
+    bool producer;
+    struct list members;           /* in the order they joined */
+    size_t count;
+    enum consume_type type;        /* of the last heartbeat, as the others */
+    enum message_model model;
+    enum consume_from from;
+    struct map view;               /* topic -> const struct subscription * of the member whose is the newest */
+};
+
+struct members {
+    struct tasks *tasks;
+    struct map consumers;          /* name -> struct member_group */
+    struct map producers;
+    struct map clients;            /* connection id, 8 bytes -> struct client */
+    void (*changed)(void *ctx, struct member_group *g);   /* consumers came, went or changed their topics */
+    void *ctx;
+};
+
+enum { MEMBER_EXPIRES_MS = 120000 };
+
+void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx);
+void members_done(struct members *m);
+
+struct client *members_client(struct members *m, struct call *call, struct slice client_id);
+/* One group of a heartbeat. Returns whether a heartbeat without subscriptions is not enough: the member is not known here, or
+ * under another fingerprint. */
+bool members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub);
+void members_producer(struct members *m, struct client *c, struct slice group);
+/* Leaves one group; p NULL names are skipped. */
+void members_leave(struct members *m, struct rpc_conn *conn, struct slice producer_group, struct slice consumer_group);
+void members_closed(struct members *m, struct rpc_conn *conn);
+/* Drops who has not sent a heartbeat for MEMBER_EXPIRES_MS, and closes its connection. */
+void members_expire(struct members *m);
+
+struct member_group *members_consumers(struct members *m, struct slice group);   /* NULL: nobody is online */
+struct member_group *members_producers(struct members *m, struct slice group);
+/* The subscription that rules for the group, NULL when it has none of the topic. */
+const struct subscription *members_subscription(struct member_group *g, struct slice topic);
+
+#define MEMBERS_EACH(group, node) LIST_EACH(&(group)->members, node)
+#define MEMBER_OF(node) LIST_OWNER(node, struct member, in_group)
+
+#endif
