@@ -1,0 +1,29 @@
+/* locks.h - which client of a group may consume a queue in order: one owner per group and queue, until it lets go or is silent
+ * for LOCK_LIVES_MS.
+ * Facts    docs/protocol/remoting.md A10, semantics.md 8
+ * Threads  loop
+ * Owns     copies of all names. Locks live in memory only, as with the original: after a restart clients lock anew. */
+#ifndef SKYLARK_BROKER_LOCKS_H
+#define SKYLARK_BROKER_LOCKS_H
+
+#include "base/map.h"
+#include "codec/body_queue.h"
+#include "os/tasks.h"
+
+struct locks {
+    struct tasks *tasks;
+    struct map queues;      /* group, topic, broker, queue id -> struct queue_lock */
+};
+
+enum { LOCK_LIVES_MS = 60000 };
+
+void locks_init(struct locks *l, struct tasks *tasks);
+void locks_done(struct locks *l);
+/* True when the client holds the lock now, whether it held it before or took it. */
+bool locks_take(struct locks *l, struct slice group, const struct message_queue *q, struct slice client_id);
+/* Only its owner can let go. */
+void locks_release(struct locks *l, struct slice group, const struct message_queue *q, struct slice client_id);
+/* Forgets locks that have expired, so that queues of consumers long gone cost nothing. */
+void locks_expire(struct locks *l);
+
+#endif
