@@ -225,3 +225,16 @@ TEST(header, a_copy_owns_its_texts)
     EXPECT_EQ(copy->queue_id, 3);
     free(copy);
 }
+
+/* Right behind the last row, where a guess of the next field finds the end of the rows. */
+TEST(header, a_field_without_a_name_is_none)
+{
+    static struct frame f = {.count = 1, .fields = {{.name = {(const uint8_t *)"", 0}, .value = {(const uint8_t *)"y", 1}}}};
+    struct {
+        struct producer_info_header header;   /* which has no fields */
+        uint8_t behind[16];
+    } place = {.behind = {7, 7, 7}};
+    EXPECT_OK(header_decode(&producer_info_kind, &f, &place.header));
+    EXPECT_EQ(place.behind[0], 7);
+    EXPECT_EQ(place.header.present, 0);
+}

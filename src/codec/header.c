@@ -21,6 +21,7 @@
 /* Clients write their fields in the order of the rows, so the row behind the last one found is nearly always right. */
 static const struct field_row *find_row(const struct header_kind *kind, struct slice name, const struct field_row *guess)
 {
+    if (!name.n) return NULL;   /* the mark behind the last row has no name either */
     if (slice_eq(guess->wire, name)) return guess;
     for (const struct field_row *row = kind->rows; row < kind->rows + kind->count; row++)
         if (slice_eq(row->wire, name)) return row;
