@@ -1,0 +1,40 @@
+/* Every JSON body and configuration file that is read by rows. What decodes, encodes; and that decodes again. */
+#include "fuzz/fuzz.h"
+
+#include "codec/body_group_config.h"
+#include "codec/body_heartbeat.h"
+#include "codec/body_queue.h"
+#include "codec/body_subscription.h"
+#include "codec/body_topic_config.h"
+
+static const struct bean *const beans[] = {
+    &consumer_list_bean, &group_config_bean, &group_config_list_bean, &group_table_bean, &heartbeat_bean, &lock_reply_bean,
+    &lock_request_bean,  &subscription_bean,
+};
+
+static void try_bean(const struct bean *b, struct slice text)
+{
+    struct arena arena = ARENA_EMPTY, second = ARENA_EMPTY;
+    arena.limit = 4 << 20;
+    void *value = calloc(1, b->size);
+    err_t e = bean_decode(b, text, &arena, "fuzz", value);
+    if (!e) {
+        struct buf out = BUF_EMPTY;
+        bean_encode(b, value, JSON_RAW, &out);
+        e = bean_decode(b, buf_slice(&out), &second, "what was written", value);
+        FUZZ_EXPECT(!e);
+        buf_done(&out);
+    }
+    err_free(e);
+    free(value);
+    arena_done(&arena);
+    arena_done(&second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    uint8_t *copy = fuzz_copy(p, n);
+    for (size_t i = 0; i < sizeof beans / sizeof *beans; i++) try_bean(beans[i], slice_of(copy, n));
+    free(copy);
+    return 0;
+}
