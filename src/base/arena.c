@@ -4,7 +4,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
-enum { CHUNK_MIN_BYTES = 1024, CHUNK_MAX_BYTES = 256 << 10, LIST_MIN = 4 };
+enum { CHUNK_MIN_BYTES = 256, CHUNK_MAX_BYTES = 256 << 10, LIST_MIN = 4 };
 
 struct arena_chunk {
     struct arena_chunk *next;

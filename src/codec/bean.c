@@ -1,5 +1,6 @@
 #include "codec/bean.h"
 
+#include <assert.h>
 #include <strings.h>
 
 struct any_list {
@@ -73,6 +74,15 @@ void bean_encode(const struct bean *b, const void *in, enum json_style style, st
     struct json_out w;
     json_out_init(&w, out, style);
     bean_write(&w, b, in);
+}
+
+void bean_copy(const struct bean *b, const void *in, struct arena *arena, void *out)
+{
+    struct buf text = BUF_EMPTY;
+    bean_encode(b, in, JSON_RAW, &text);
+    err_t e = bean_decode(b, arena_copy(arena, buf_slice(&text)), arena, "copy", out);
+    assert(!e);   /* what we wrote we can read */
+    buf_done(&text);
 }
 
 /* A new element of a list, or NULL with the reading failed. */

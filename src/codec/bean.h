@@ -96,5 +96,7 @@ void bean_write(struct json_out *w, const struct bean *b, const void *in);
 /* A whole body. `what` names it in the error. Errors: BODY. */
 err_t bean_decode(const struct bean *b, struct slice body, struct arena *arena, const char *what, void *out) MUST_CHECK;
 void bean_encode(const struct bean *b, const void *in, enum json_style style, struct buf *out);
+/* A copy that needs nothing but the arena (which must be large enough). */
+void bean_copy(const struct bean *b, const void *in, struct arena *arena, void *out);
 
 #endif
