@@ -1,0 +1,112 @@
+"""Starts the real programs on free ports with data folders of their own, for tests that need processes."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+HOST = "127.0.0.1"
+
+
+def free_ports(count, together=1):
+    """Ports of which each begins a run of `together` free ones. They were free a moment ago; nobody holds them now."""
+    found = []
+    with contextlib.ExitStack() as held:
+        while len(found) < count:
+            with contextlib.ExitStack() as attempt:
+                first = attempt.enter_context(socket.socket())
+                first.bind((HOST, 0))
+                port = first.getsockname()[1]
+                try:
+                    for i in range(1, together):
+                        attempt.enter_context(socket.socket()).bind((HOST, port + i))
+                except (OSError, OverflowError):
+                    continue
+                held.push(attempt.pop_all())
+                found.append(port)
+    return found
+
+
+def wait_for(what, condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds} s: {what}")
+        time.sleep(0.01)
+
+
+def answers(port):
+    with socket.socket() as s:
+        s.settimeout(1)
+        return s.connect_ex((HOST, port)) == 0
+
+
+class Process:
+    """One program with its log; started by start(), ended by stop() or kill()."""
+
+    def __init__(self, command, ports, log, env=None):
+        self.command, self.ports, self.log, self.env, self.child = [str(c) for c in command], ports, log, env, None
+
+    def start(self, seconds=30):
+        with open(self.log, "ab") as log:
+            self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **(self.env or {})})
+        for port in self.ports:
+            wait_for(f"port {port} of {self.command[0]}", lambda: self.child.poll() is not None or answers(port), seconds)
+        if self.child.poll() is not None:
+            raise RuntimeError(f"{' '.join(self.command)} ended with {self.child.returncode}\n{pathlib.Path(self.log).read_text()[-2000:]}")
+        return self
+
+    def kill(self):
+        if self.child and self.child.poll() is None:
+            self.child.send_signal(signal.SIGKILL)
+        if self.child:
+            self.child.wait()
+
+    def stop(self, seconds=30):
+        """Ends it as an operator would; True when it ended well."""
+        if not self.child or self.child.poll() is not None:
+            return False
+        self.child.send_signal(signal.SIGTERM)
+        try:
+            return self.child.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+
+
+class Folder:
+    """A temporary folder that goes away, unless something failed."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="skylark-test-"))
+        return self.path
+
+    def __exit__(self, kind, *rest):
+        if kind is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            print(f"left for a look: {self.path}")
+
+
+def broker_conf(folder, port, more=()):
+    lines = [f"brokerIP1={HOST}", f"listenPort={port}", *more]
+    path = pathlib.Path(folder) / "broker.conf"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def server(binary, folder, more=()):
+    """`skylark server`: name server and broker in one process. Ports: broker, its -2 neighbour, name server."""
+    folder = pathlib.Path(folder)
+    (first,) = free_ports(1, together=4)
+    broker_port, (namesrv_port,) = first + 2, free_ports(1)
+    conf = broker_conf(folder, broker_port, more)
+    command = [binary, "server", "--data", folder / "data", "--config", conf, "--namesrv-port", namesrv_port]
+    process = Process(command, [namesrv_port, broker_port], folder / "server.log")
+    process.namesrv, process.broker = f"{HOST}:{namesrv_port}", f"{HOST}:{broker_port}"
+    process.broker_port = broker_port
+    return process
