@@ -1,0 +1,191 @@
+#include "store/commit_log.h"
+
+#include "base/log.h"
+#include "codec/record.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    TURN_BYTES_KEPT = 2 << 20,      /* a larger turn buffer is given back */
+    TURN_BYTES_WRITE = 1 << 20,     /* written before the turn ends, while it is still in the cache of the CPU */
+    REPORTS_MAX = 1000,
+};
+
+err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes,
+                      void (*ended)(void *ctx), void *ctx)
+{
+    *l = (struct commit_log){.written = 0};
+    mapped_files_init(&l->files, fs, folder, file_bytes);
+    spare_file_init(&l->spare, fs, tasks, folder, file_bytes, ended, ctx);
+    return mapped_files_load(&l->files);
+}
+
+void commit_log_close(struct commit_log *l)
+{
+    spare_file_done(&l->spare);
+    mapped_files_done(&l->files);
+    buf_done(&l->turn);
+    buf_done(&l->damage);
+}
+
+int64_t commit_log_first(const struct commit_log *l) { return l->files.count ? l->files.all[0]->start : l->written; }
+
+/* The next file, as the last one of the list. */
+static err_t begin_file(struct commit_log *l, int64_t start)
+{
+    struct mapped_file *f;
+    bool durable;
+    err_t e = spare_file_take(&l->spare, start, &f, &durable);
+    if (e) return err_in(e, "begin the next log file");
+    mapped_files_take(&l->files, f);
+    if (!durable) l->names_unsynced = true;
+    return NULL;
+}
+
+err_t commit_log_start(struct commit_log *l, int64_t end)
+{
+    l->written = l->checked_below = end;
+    if (mapped_files_at(&l->files, end)) return NULL;
+    return begin_file(l, end);
+}
+
+/* Half a file ahead is time enough: even 1 GB/s takes half a second to get there. */
+static void prepare_next(struct commit_log *l, const struct mapped_file *f)
+{
+    if (f != mapped_files_last(&l->files) || l->written - f->start < f->size / 2) return;
+    spare_file_prepare(&l->spare, mapped_file_end(f));
+}
+
+err_t commit_log_write(struct commit_log *l)
+{
+    if (!l->turn.n) return NULL;
+    struct mapped_file *f = mapped_files_at(&l->files, l->written);
+    err_t e = file_write_at(f->file, l->written - f->start, l->turn.p, l->turn.n);
+    if (e) {
+        if (l->spoiled < (int64_t)l->turn.n) l->spoiled = (int64_t)l->turn.n;
+        return e;
+    }
+    l->written += (int64_t)l->turn.n;
+    l->spoiled = 0;
+    l->writes++;
+    commit_log_forget(l);
+    prepare_next(l, f);
+    return NULL;
+}
+
+void commit_log_forget(struct commit_log *l)
+{
+    buf_clear(&l->turn);
+    if (l->turn.cap > TURN_BYTES_KEPT) buf_done(&l->turn);
+}
+
+err_t commit_log_repair(struct commit_log *l)
+{
+    static const uint8_t zeros[65536];
+    struct mapped_file *f = mapped_files_at(&l->files, l->written);
+    while (f && l->spoiled > 0) {
+        int64_t n = l->spoiled < (int64_t)sizeof zeros ? l->spoiled : (int64_t)sizeof zeros;
+        err_t e = file_write_at(f->file, l->written - f->start + l->spoiled - n, zeros, (size_t)n);   /* from the back: the first bytes decide */
+        if (e) return e;
+        l->spoiled -= n;
+    }
+    return NULL;
+}
+
+/* Ends the current file with a blank and goes on in the next one. S5: no record lies in two files. */
+static err_t roll(struct commit_log *l, struct mapped_file *current, int64_t left)
+{
+    int64_t next = mapped_file_end(current);
+    if (current == mapped_files_last(&l->files)) {
+        err_t e = begin_file(l, next);
+        if (e) return e;
+    }
+    record_encode_blank(left, buf_take(&l->turn, RECORD_BLANK_BYTES));   /* S4: there is always room for it */
+    err_t e = commit_log_write(l);
+    if (e) {
+        l->turn.n -= RECORD_BLANK_BYTES;
+        return e;
+    }
+    l->written = next;
+    return NULL;
+}
+
+err_t commit_log_make_room(struct commit_log *l, size_t bytes)
+{
+    int64_t need = (int64_t)bytes + RECORD_BLANK_BYTES;
+    if (need > l->files.file_bytes)
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: %zu bytes do not fit into a log file of %" PRId64, bytes,
+                       l->files.file_bytes);
+    if (l->turn.n >= TURN_BYTES_WRITE) {
+        err_t e = commit_log_write(l);
+        if (e) return e;
+    }
+    int64_t end = commit_log_end(l);
+    struct mapped_file *f = mapped_files_at(&l->files, end);
+    int64_t left = mapped_file_end(f) - end;
+    assert(left >= RECORD_BLANK_BYTES);
+    return left >= need ? NULL : roll(l, f, left);
+}
+
+static bool reported(const struct commit_log *l, int64_t at)
+{
+    for (size_t i = 0; i < l->damage.n; i += sizeof at)
+        if (!memcmp(l->damage.p + i, &at, sizeof at)) return true;
+    return l->damage.n >= REPORTS_MAX * sizeof at;
+}
+
+void commit_log_report(struct commit_log *l, int64_t at, const char *what)
+{
+    if (reported(l, at)) return;
+    buf_put(&l->damage, &at, sizeof at);
+    log_warn("store.damaged log_offset=%" PRId64 " text=\"%s\"", at, what);
+}
+
+static bool starts_record(const uint8_t *p, int64_t at, int32_t size)
+{
+    uint32_t magic = record_magic(p);
+    return (magic == RECORD_MAGIC_V1 || magic == RECORD_MAGIC_V2) && record_total_size(p) == (uint32_t)size && record_log_offset(p) == at;
+}
+
+bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out)
+{
+    if (size < RECORD_SMALLEST || at < 0 || at > l->written - size) return false;
+    const struct mapped_file *f = mapped_files_at(&l->files, at);
+    if (!f || at + size > mapped_file_end(f)) return false;
+    const uint8_t *p = mapped_file_from(f, at).p;
+    struct message m;
+    if (!starts_record(p, at, size)) {
+        commit_log_report(l, at, "a queue entry points here, and no record begins here");
+        return false;
+    }
+    if (at < l->checked_below && (record_read(slice_of(p, (size_t)size), &m) != RECORD_WHOLE || !record_body_intact(&m))) {
+        commit_log_report(l, at, "the record does not agree with its checksum");
+        return false;
+    }
+    *out = slice_of(p, (size_t)size);
+    return true;
+}
+
+bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct slice *out)
+{
+    if (at < 0 || at >= l->written) return false;
+    const struct mapped_file *f = mapped_files_at(&l->files, at);
+    if (!f) return false;
+    struct slice rest = mapped_file_from(f, at);
+    if (rest.n > (size_t)(l->written - at)) rest.n = (size_t)(l->written - at);
+    struct message read;
+    if (record_read(rest, &read) != RECORD_WHOLE || read.log_offset != at || !record_body_intact(&read)) return false;
+    *m = read;
+    *out = slice_of(rest.p, record_total_size(rest.p));
+    return true;
+}
+
+struct pinned commit_log_pin(struct commit_log *l, int64_t at, struct slice record)
+{
+    struct mapped_file *f = mapped_files_at(&l->files, at);
+    assert(f && record.p == mapped_file_from(f, at).p);
+    mapped_file_pin(f);
+    return (struct pinned){record, mapped_file_unpin, f};
+}

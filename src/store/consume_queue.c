@@ -1,0 +1,372 @@
+#include "store/consume_queue.h"
+
+#include "store/mapped_file.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    OPEN_MAX = 512,               /* below the usual limit of 1024 descriptors, with room for connections */
+    PENDING_BYTES_KEPT = 64 << 10,
+};
+
+void queue_files_init(struct queue_files *f, struct fs *fs, const char *root, int64_t file_entries)
+{
+    char path[PATH_BYTES];
+    *f = (struct queue_files){.fs = fs, .file_entries = file_entries};
+    snprintf(path, sizeof path, "%s/consumequeue", root);
+    f->folder = must_strdup(path);
+    snprintf(path, sizeof path, "%s/consumequeue_ext", root);
+    f->ext_folder = must_strdup(path);
+    list_init(&f->open);
+    list_init(&f->dirty);
+}
+
+void queue_files_done(struct queue_files *f)
+{
+    free(f->folder);
+    free(f->ext_folder);
+}
+
+struct consume_queue *consume_queue_new(struct queue_files *files, struct queue_topic *topic, int32_t queue_id)
+{
+    struct consume_queue *q = must_zero(sizeof *q);
+    q->files = files;
+    q->topic = topic;
+    q->queue_id = queue_id;
+    q->first = -1;
+    q->min_log_first = -1;
+    list_node_init(&q->in_open);
+    list_node_init(&q->in_dirty);
+    list_add(&topic->queues, &q->in_topic);
+    return q;
+}
+
+static void close_file(struct consume_queue *q)
+{
+    if (!q->file) return;
+    file_close(q->file);
+    q->file = NULL;
+    list_remove(&q->in_open);
+    q->files->open_count--;
+}
+
+void consume_queue_free(struct consume_queue *q)
+{
+    close_file(q);
+    buf_done(&q->pending);
+    list_remove(&q->in_dirty);
+    list_remove(&q->in_topic);
+    free(q);
+}
+
+void consume_queue_rest(struct consume_queue *q)
+{
+    close_file(q);
+    if (!q->pending.n) buf_done(&q->pending);
+}
+
+void consume_queue_folder(const struct consume_queue *q, char out[static PATH_BYTES])
+{
+    snprintf(out, PATH_BYTES, "%s/%.*s/%d", q->files->folder, SLICE_ARG(q->topic->name), q->queue_id);
+}
+
+static int64_t file_first(const struct consume_queue *q, int64_t entry) { return entry - entry % q->files->file_entries; }
+static int64_t file_bytes(const struct consume_queue *q) { return q->files->file_entries * QUEUE_ENTRY_BYTES; }
+
+static void entry_path(const struct consume_queue *q, int64_t first_entry, char out[static PATH_BYTES])
+{
+    char folder[PATH_BYTES - FILE_NAME_DIGITS - 1];
+    snprintf(folder, sizeof folder, "%s/%.*s/%d", q->files->folder, SLICE_ARG(q->topic->name), q->queue_id);
+    segment_path(out, folder, first_entry * QUEUE_ENTRY_BYTES);
+}
+
+static void keep_open(struct consume_queue *q, struct file *f, int64_t first_entry)
+{
+    struct queue_files *all = q->files;
+    close_file(q);
+    if (all->open_count >= OPEN_MAX) close_file(LIST_OWNER(list_first(&all->open), struct consume_queue, in_open));
+    q->file = f;
+    q->file_first = first_entry;
+    list_add(&all->open, &q->in_open);
+    all->open_count++;
+}
+
+/* The file that holds an entry becomes the open one. */
+static err_t open_file(struct consume_queue *q, int64_t entry)
+{
+    int64_t first = file_first(q, entry);
+    if (q->file && q->file_first == first) {
+        list_remove(&q->in_open);
+        list_add(&q->files->open, &q->in_open);
+        return NULL;
+    }
+    char path[PATH_BYTES];
+    struct file *f;
+    entry_path(q, first, path);
+    err_t e = fs_open(q->files->fs, path, FILE_WRITE, &f);
+    if (!e) keep_open(q, f, first);
+    return e;
+}
+
+/* Files are sparse: a queue with few messages takes few blocks. */
+static err_t make_file(struct consume_queue *q, int64_t entry)
+{
+    char path[PATH_BYTES];
+    struct file *f;
+    int64_t first = file_first(q, entry);
+    consume_queue_folder(q, path);
+    err_t e = fs_make_folder(q->files->fs, path);
+    if (e) return e;
+    entry_path(q, first, path);
+    e = fs_open(q->files->fs, path, FILE_CREATE, &f);
+    if (e) return e;
+    e = file_set_size(f, file_bytes(q));
+    if (e) {
+        file_close(f);
+        return e;
+    }
+    q->new_files = true;
+    if (q->first < 0) q->first = first;
+    keep_open(q, f, first);
+    return NULL;
+}
+
+static err_t open_or_make(struct consume_queue *q, int64_t entry)
+{
+    err_t e = open_file(q, entry);
+    if (err_code(e) != ERR_NOT_FOUND) return e;
+    err_free(e);   /* the usual way a new file begins */
+    return make_file(q, entry);
+}
+
+static void mark_dirty(struct consume_queue *q, int64_t from)
+{
+    if (list_linked(&q->in_dirty)) {
+        if (from < q->dirty_from) q->dirty_from = from;
+        return;
+    }
+    q->dirty_from = from;
+    list_add(&q->files->dirty, &q->in_dirty);
+}
+
+/* Writes entries that lie in one file. */
+static err_t write_in_file(struct consume_queue *q, int64_t entry, const uint8_t *p, size_t bytes)
+{
+    err_t e = open_or_make(q, entry);
+    if (e) return e;
+    e = file_write_at(q->file, (entry - q->file_first) * QUEUE_ENTRY_BYTES, p, bytes);
+    if (!e) mark_dirty(q, entry);
+    return e;
+}
+
+err_t consume_queue_write(struct consume_queue *q)
+{
+    size_t done = 0;
+    err_t e = NULL;
+    while (done < q->pending.n && !e) {
+        size_t left = (size_t)(q->files->file_entries - q->end % q->files->file_entries) * QUEUE_ENTRY_BYTES;
+        size_t n = q->pending.n - done < left ? q->pending.n - done : left;
+        e = write_in_file(q, q->end, q->pending.p + done, n);
+        if (e) break;
+        done += n;
+        q->end += (int64_t)(n / QUEUE_ENTRY_BYTES);
+    }
+    q->pending.n -= done;
+    if (q->pending.n && done) memmove(q->pending.p, q->pending.p + done, q->pending.n);
+    if (q->pending.cap > PENDING_BYTES_KEPT && !q->pending.n) buf_done(&q->pending);
+    return e;
+}
+
+err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset)
+{
+    assert(q->pending.n == 0);
+    char folder[PATH_BYTES];
+    consume_queue_folder(q, folder);
+    close_file(q);
+    err_t e = fs_remove_tree(q->files->fs, folder);
+    if (e) return e;
+    q->first = q->min_log_first = -1;
+    q->end = file_first(q, queue_offset);
+    struct queue_entry filler = queue_entry_filler();
+    for (int64_t i = q->end; i < queue_offset; i++) consume_queue_put(q, filler.log_offset, filler.size, filler.tag_hash);
+    return consume_queue_write(q);
+}
+
+size_t consume_queue_read(struct consume_queue *q, int64_t from, size_t n, struct queue_entry *out)
+{
+    enum { AT_ONCE = 128 };
+    uint8_t bytes[AT_ONCE * QUEUE_ENTRY_BYTES];
+    int64_t left = q->files->file_entries - from % q->files->file_entries;
+    if (left > q->end - from) left = q->end - from;
+    if ((int64_t)n > left) n = left > 0 ? (size_t)left : 0;
+    if (n > AT_ONCE) n = AT_ONCE;
+    if (!n || from < 0) return 0;
+    size_t got = 0;
+    err_t e = open_file(q, from);
+    if (!e) e = file_read_at(q->file, (from - q->file_first) * QUEUE_ENTRY_BYTES, bytes, n * QUEUE_ENTRY_BYTES, &got);
+    if (e) {
+        err_drop(e, "the entries count as missing");
+        return 0;
+    }
+    n = got / QUEUE_ENTRY_BYTES;
+    for (size_t i = 0; i < n; i++) out[i] = queue_entry_get(bytes + i * QUEUE_ENTRY_BYTES);
+    return n;
+}
+
+/* --- the files on disk --- */
+
+static void collect_file(void *ctx, const char *name)
+{
+    int64_t start;
+    if (segment_start(name, &start)) buf_put(ctx, &start, sizeof start);
+}
+
+static int64_t start_at(const struct buf *starts, size_t i)
+{
+    int64_t start;
+    memcpy(&start, starts->p + i * sizeof start, sizeof start);
+    return start / QUEUE_ENTRY_BYTES;
+}
+
+static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last, bool *remove)
+{
+    char path[PATH_BYTES];
+    struct file_info info;
+    entry_path(q, first_entry, path);
+    err_t e = fs_info(q->files->fs, path, &info);
+    if (e) return e;
+    *remove = info.size == 0 && last;
+    if (*remove) return fs_remove(q->files->fs, path);
+    if (info.size == file_bytes(q)) return NULL;
+    return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but queue files of %" PRId64 " bytes are configured", path, info.size, file_bytes(q));
+}
+
+static bool points_below(struct queue_entry e, int64_t log_limit)
+{
+    return queue_entry_is_written(e) && (queue_entry_is_filler(e) || e.log_offset + e.size <= log_limit);
+}
+
+static bool entry_is_good(struct consume_queue *q, int64_t at, int64_t log_limit)
+{
+    struct queue_entry e;
+    return consume_queue_get(q, at, &e) && points_below(e, log_limit);
+}
+
+/* S6: what is good is a prefix. Entries are in the order of the log, so all behind the first one that points too far, or that
+ * was lost and reads as zeros, is to be written again. */
+static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
+{
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (entry_is_good(q, middle, log_limit)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static void find_end(struct consume_queue *q, const struct buf *starts, size_t count, int64_t log_limit)
+{
+    int64_t file_entries = q->files->file_entries;
+    q->first = start_at(starts, 0);
+    q->end = start_at(starts, count - 1) + file_entries;   /* so that all of it can be read */
+    size_t i = count - 1;
+    while (i > 0 && !entry_is_good(q, start_at(starts, i), log_limit)) i--;
+    int64_t low = start_at(starts, i);
+    q->end = good_end(q, low, low + file_entries, log_limit);
+}
+
+err_t consume_queue_load(struct consume_queue *q, int64_t log_limit)
+{
+    char folder[PATH_BYTES];
+    struct buf starts = BUF_EMPTY;
+    consume_queue_folder(q, folder);
+    err_t e = fs_list(q->files->fs, folder, collect_file, &starts);
+    size_t count = starts.n / sizeof(int64_t);
+    for (size_t i = 0; i < count && !e; i++) {
+        bool remove = false;
+        e = check_size(q, start_at(&starts, i), i + 1 == count, &remove);
+        if (remove) count--;
+    }
+    if (!e && count) find_end(q, &starts, count, log_limit);
+    q->next = q->end;
+    buf_done(&starts);
+    return e;
+}
+
+/* Zeros from an entry to the end of its file: cut shorter, then longer again. */
+static err_t clear_behind(struct consume_queue *q, int64_t entry)
+{
+    err_t e = open_file(q, entry);
+    if (e) return e;
+    e = file_set_size(q->file, (entry - q->file_first) * QUEUE_ENTRY_BYTES);
+    if (!e) e = file_set_size(q->file, file_bytes(q));
+    if (!e) mark_dirty(q, entry);
+    return e;
+}
+
+err_t consume_queue_trim(struct consume_queue *q)
+{
+    char folder[PATH_BYTES], path[PATH_BYTES];
+    struct buf starts = BUF_EMPTY;
+    consume_queue_folder(q, folder);
+    err_t e = fs_list(q->files->fs, folder, collect_file, &starts);
+    size_t count = starts.n / sizeof(int64_t);
+    bool kept = false;
+    for (size_t i = 0; i < count && !e; i++) {
+        int64_t first = start_at(&starts, i);
+        if (first < q->end || first == 0) {
+            kept = true;
+            if (first + q->files->file_entries > q->end) e = clear_behind(q, q->end);
+            continue;
+        }
+        if (q->file && q->file_first == first) close_file(q);
+        entry_path(q, first, path);
+        e = fs_remove(q->files->fs, path);
+        q->new_files = true;
+    }
+    if (!kept) q->first = -1;
+    buf_done(&starts);
+    return e;
+}
+
+/* --- what entries mean --- */
+
+int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry entry)
+{
+    int64_t at = queue_entry_ext_offset(entry);
+    if (at < 0) return entry.tag_hash;
+    char path[PATH_BYTES], folder[PATH_BYTES - FILE_NAME_DIGITS - 1];
+    uint8_t unit[QUEUE_EXT_HEAD_BYTES];
+    struct file *f;
+    size_t got = 0;
+    int64_t start = 0;
+    snprintf(folder, sizeof folder, "%s/%.*s/%d", q->files->ext_folder, SLICE_ARG(q->topic->name), q->queue_id);
+    segment_path(path, folder, start);
+    err_t e = fs_open(q->files->fs, path, FILE_READ, &f);
+    if (e) {
+        err_drop(e, "an entry without its extension matches nothing");
+        return entry.tag_hash;
+    }
+    e = file_read_at(f, at, unit, sizeof unit, &got);
+    file_close(f);
+    err_drop(e, "an entry without its extension matches nothing");
+    return got == sizeof unit ? (int64_t)get_be64(unit + 2) : entry.tag_hash;
+}
+
+int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
+{
+    if (q->min_log_first == log_first) return q->min;
+    int64_t low = q->first > 0 ? q->first : 0, high = q->end;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        struct queue_entry e;
+        if (consume_queue_get(q, middle, &e) && !queue_entry_is_filler(e) && e.log_offset >= log_first) high = middle;
+        else low = middle + 1;
+    }
+    q->min = low;
+    q->min_log_first = log_first;
+    return low;
+}

@@ -1,0 +1,276 @@
+#include "store/state.h"
+
+#include "base/log.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* --- the log --- */
+
+/* Thread: worker. */
+static void sync_log(struct work *w)
+{
+    struct log_sync *l = LIST_OWNER(w, struct log_sync, work);
+    err_t e = NULL;
+    for (size_t at = 0; at < l->files.n && !e; at += sizeof(struct mapped_file *)) {
+        struct mapped_file *f;
+        memcpy(&f, l->files.p + at, sizeof f);
+        e = file_sync(f->file);
+    }
+    if (!e && l->folder) e = fs_sync_folder(l->fs, l->folder);
+    l->e = e;
+}
+
+/* What the sync has to cover: all that is written and not yet synced. */
+static void log_sync_begin(struct store *s, struct log_sync *l)
+{
+    buf_clear(&l->files);
+    for (size_t i = s->log.files.count; i-- > 0;) {
+        struct mapped_file *f = s->log.files.all[i];
+        if (mapped_file_end(f) <= s->synced) break;
+        if (f->start >= s->log.written) continue;
+        mapped_file_pin(f);
+        buf_put(&l->files, &f, sizeof f);
+    }
+    l->folder = s->log.names_unsynced ? s->log.files.folder : NULL;
+    s->log.names_unsynced = false;
+    l->target = s->log.written;
+    l->target_ms = s->written_ms;
+    s->counts.syncs++;
+}
+
+static void log_sync_end(struct log_sync *l)
+{
+    for (size_t at = 0; at < l->files.n; at += sizeof(struct mapped_file *)) {
+        struct mapped_file *f;
+        memcpy(&f, l->files.p + at, sizeof f);
+        mapped_file_unpin(f);
+    }
+    buf_clear(&l->files);
+}
+
+/* S7: after a sync that failed nothing more is confirmed. The kernel may have dropped the pages it could not write, and a second
+ * sync would report success for them. */
+static void log_sync_failed(struct store *s, err_t e)
+{
+    store_stop_writing(s, STORE_BROKEN, err_new(err_code(e), "the disk failed to sync the commit log: %s", err_text(e)));
+    dispatch_fail_waiting(s, e);
+}
+
+static void log_synced(struct work *w)
+{
+    struct store *s = LIST_OWNER(w, struct store, log_sync.work);
+    err_t e = s->log_sync.e;
+    s->log_sync.e = NULL;
+    s->log_sync.running = false;
+    log_sync_end(&s->log_sync);
+    if (s->closed) {
+        err_drop(e, "the store is closed and has synced by itself");
+        store_job_ended(s);
+        return;
+    }
+    if (e) {
+        log_sync_failed(s, e);
+        return;
+    }
+    s->synced = s->log_sync.target;
+    s->synced_ms = s->log_sync.target_ms;
+    mapped_files_seal(&s->log.files, s->synced);
+    if (s->options.sync_flush) {
+        dispatch_upto(s, s->synced, s->synced_ms);
+        flush_log(s);
+    }
+    flush_arm(s);
+}
+
+void flush_log(struct store *s)
+{
+    if (s->log_sync.running || s->synced == s->log.written || s->mode == STORE_BROKEN || s->closed) return;
+    log_sync_begin(s, &s->log_sync);
+    s->log_sync.running = true;
+    tasks_work(s->tasks, &s->log_sync.work);
+}
+
+static void log_timer_fired(void *store) { flush_log(store); }
+
+/* --- the queues, and the checkpoint --- */
+
+static err_t sync_path(struct fs *fs, const char *path)
+{
+    struct file *f;
+    if (*path == 'd') return fs_sync_folder(fs, path + 1);
+    err_t e = fs_open(fs, path + 1, FILE_WRITE, &f);
+    if (err_code(e) == ERR_NOT_FOUND) {
+        err_free(e);   /* its topic was deleted meanwhile */
+        return NULL;
+    }
+    if (e) return e;
+    e = file_sync(f);
+    file_close(f);
+    return e;
+}
+
+static err_t write_checkpoint(struct fs *fs, const char *path, const struct checkpoint *c)
+{
+    uint8_t page[CHECKPOINT_BYTES];
+    struct file *f;
+    checkpoint_encode(c, page);
+    err_t e = fs_open(fs, path, FILE_CREATE, &f);
+    if (e) return e;
+    e = file_write_at(f, 0, page, sizeof page);
+    if (!e) e = file_sync(f);
+    file_close(f);
+    return err_in(e, "write the checkpoint");
+}
+
+/* Thread: worker. The checkpoint comes last: it vouches for the rest. */
+static void sync_queues(struct work *w)
+{
+    struct queue_sync *q = LIST_OWNER(w, struct queue_sync, work);
+    err_t e = NULL;
+    for (const char *p = (const char *)q->paths.p, *end = p + q->paths.n; p < end && !e; p += strlen(p) + 1) {
+        e = sync_path(q->fs, p);
+        if (err_code(e) == ERR_NOT_FOUND && *p == 'd') {
+            err_free(e);
+            e = NULL;
+        }
+    }
+    if (!e) e = write_checkpoint(q->fs, q->checkpoint_path, &q->checkpoint);
+    q->e = e;
+}
+
+static void put_path(struct buf *paths, char kind, const char *path)
+{
+    buf_put_u8(paths, (uint8_t)kind);
+    buf_put(paths, path, strlen(path) + 1);
+}
+
+static void put_queue(struct store *s, struct consume_queue *q, struct buf *paths)
+{
+    char folder[PATH_BYTES], path[PATH_BYTES];
+    int64_t step = s->options.queue_file_entries;
+    consume_queue_folder(q, folder);
+    for (int64_t first = q->dirty_from - q->dirty_from % step; first < q->end; first += step) {
+        segment_path(path, folder, first * QUEUE_ENTRY_BYTES);
+        put_path(paths, 'f', path);
+    }
+    if (!q->new_files) return;
+    put_path(paths, 'd', folder);
+    *strrchr(folder, '/') = 0;     /* the topic's */
+    put_path(paths, 'd', folder);
+    q->new_files = false;
+}
+
+static void queue_sync_begin(struct store *s, struct queue_sync *q)
+{
+    bool names = false;
+    buf_clear(&q->paths);
+    LIST_EACH(&s->queues.files.dirty, node) {
+        struct consume_queue *queue = LIST_OWNER(node, struct consume_queue, in_dirty);
+        names |= queue->new_files;
+        put_queue(s, queue, &q->paths);
+        list_remove(node);
+    }
+    if (names) put_path(&q->paths, 'd', s->queues.files.folder);
+    int64_t sure = s->visible < s->synced ? s->visible : s->synced;
+    q->checkpoint = s->checkpoint;
+    q->checkpoint.log_ms = s->synced_ms;
+    q->checkpoint.queues_ms = sure == s->visible ? s->visible_ms : s->synced_ms;
+    q->checkpoint.confirmed = q->checkpoint.queues_offset = q->checkpoint.resume_offset = sure;
+}
+
+static void queues_synced(struct work *w)
+{
+    struct store *s = LIST_OWNER(w, struct store, queue_sync.work);
+    struct queue_sync *q = &s->queue_sync;
+    q->running = false;
+    if (q->e) {
+        s->queues_in_doubt = true;   /* recovery will write the entries again, from the last good checkpoint on */
+        log_warn("store.queues_not_synced text=\"%s\"", err_text(q->e));
+        err_free(q->e);
+        q->e = NULL;
+    } else {
+        s->checkpoint = q->checkpoint;
+    }
+    if (s->closed) store_job_ended(s);
+    else flush_arm(s);
+}
+
+static bool checkpoint_is_behind(const struct store *s)
+{
+    return !s->queues_in_doubt && !s->stuck && s->mode != STORE_BROKEN && s->checkpoint.resume_offset != s->visible;
+}
+
+static void queue_timer_fired(void *store)
+{
+    struct store *s = store;
+    if (s->queue_sync.running || !checkpoint_is_behind(s)) return;
+    queue_sync_begin(s, &s->queue_sync);
+    s->queue_sync.running = true;
+    tasks_work(s->tasks, &s->queue_sync.work);
+}
+
+/* --- both --- */
+
+void flush_init(struct store *s)
+{
+    s->log_sync = (struct log_sync){.work = {.run = sync_log, .done = log_synced}, .fs = s->fs};
+    s->queue_sync = (struct queue_sync){.work = {.run = sync_queues, .done = queues_synced}, .fs = s->fs, .checkpoint_path = s->checkpoint_path};
+    timer_init(&s->log_timer, log_timer_fired, s);
+    timer_init(&s->queue_timer, queue_timer_fired, s);
+}
+
+void flush_done(struct store *s)
+{
+    buf_done(&s->log_sync.files);
+    buf_done(&s->queue_sync.paths);
+}
+
+bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running; }
+
+/* S8: a store at rest has no timer. */
+void flush_arm(struct store *s)
+{
+    if (s->closed) return;
+    if (!s->options.sync_flush && s->synced < s->log.written && s->mode != STORE_BROKEN && !s->log_timer.armed && !s->log_sync.running)
+        timer_start(s->tasks, &s->log_timer, s->options.flush_interval_ms);
+    if (checkpoint_is_behind(s) && !s->queue_timer.armed && !s->queue_sync.running)
+        timer_start(s->tasks, &s->queue_timer, s->options.queue_flush_interval_ms);
+    if (s->options.sync_flush && !fifo_empty(&s->appends) && !s->answer_timer.armed)
+        timer_start(s->tasks, &s->answer_timer, s->options.sync_timeout_ms);
+}
+
+static err_t flush_log_now(struct store *s)
+{
+    if (s->synced == s->log.written || s->mode == STORE_BROKEN) return NULL;
+    struct log_sync now = {.fs = s->fs};   /* a worker may be busy with the other one */
+    log_sync_begin(s, &now);
+    sync_log(&now.work);
+    log_sync_end(&now);
+    buf_done(&now.files);
+    if (now.e) return now.e;
+    s->synced = now.target;
+    s->synced_ms = now.target_ms;
+    return NULL;
+}
+
+static err_t flush_queues_now(struct store *s)
+{
+    struct queue_sync now = {.fs = s->fs, .checkpoint_path = s->checkpoint_path};
+    queue_sync_begin(s, &now);
+    if (s->queue_sync.running) buf_put_slice(&now.paths, buf_slice(&s->queue_sync.paths));   /* not known to have succeeded */
+    sync_queues(&now.work);
+    buf_done(&now.paths);
+    if (!now.e) s->checkpoint = now.checkpoint;
+    return now.e;
+}
+
+err_t flush_all(struct store *s)
+{
+    err_t e = commit_log_write(&s->log);
+    if (!e) e = flush_log_now(s);
+    if (e) return e;
+    dispatch_upto(s, s->synced, s->last_ms);
+    e = dispatch_unstick(s);
+    return e ? e : flush_queues_now(s);
+}

@@ -1,0 +1,39 @@
+/* queues.h - all consume queues of a store, by topic and number.
+ * Threads  loop
+ * Owns     the queues, and the names of their topics */
+#ifndef SKYLARK_STORE_QUEUES_H
+#define SKYLARK_STORE_QUEUES_H
+
+#include "base/map.h"
+#include "store/consume_queue.h"
+
+enum { TOPIC_BYTES_MAX = 255 };
+
+struct queues {
+    struct queue_files files;
+    struct map by_key;           /* topic, then queue_id in 4 bytes */
+    struct map topics;           /* struct queue_topic */
+    struct consume_queue *last;  /* the one asked for last: messages come in runs */
+    struct queue_topic graveyard; /* queues of deleted topics: what is under way may still point to them */
+};
+
+void queues_init(struct queues *qs, struct fs *fs, const char *root, int64_t file_entries);
+void queues_done(struct queues *qs);
+
+/* A topic's name is the name of a folder: no '/', no zero byte, not "." or ".."; 1 to 255 bytes. */
+bool queue_topic_is_legal(struct slice topic);
+/* NULL when there is none. */
+struct consume_queue *queues_find(struct queues *qs, struct slice topic, int32_t queue_id);
+/* Makes it when there is none; the topic must be legal. */
+struct consume_queue *queues_get(struct queues *qs, struct slice topic, int32_t queue_id);
+/* Adds every queue that has a folder, with nothing loaded. */
+err_t queues_discover(struct queues *qs) MUST_CHECK;
+/* Calls each queue once; stops at the first error. */
+err_t queues_each(struct queues *qs, err_t (*each)(void *ctx, struct consume_queue *q), void *ctx) MUST_CHECK;
+
+/* Takes a topic's queues out of the table. They live on, marked deleted, until queues_bury(). */
+void queues_delete(struct queues *qs, struct slice topic);
+/* Nothing points to deleted queues any more. */
+void queues_bury(struct queues *qs);
+
+#endif

@@ -1,0 +1,217 @@
+#include "store/state.h"
+
+#include "codec/record.h"
+
+#include <assert.h>
+
+enum { ENTRIES_AT_ONCE = 64 };
+
+static int64_t min_of(struct store *s, struct consume_queue *q) { return consume_queue_min(q, commit_log_first(&s->log)); }
+
+int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id)
+{
+    struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    return q ? min_of(s, q) : 0;
+}
+
+int64_t store_max_offset(struct store *s, struct slice topic, int32_t queue_id)
+{
+    struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    return q ? q->end : 0;
+}
+
+/* --- reading a run of messages --- */
+
+struct reading {
+    struct store *s;
+    struct consume_queue *q;
+    const struct read_request *r;
+    struct read_result *out;
+    int32_t scanned;
+    bool gone;          /* an entry's record was not there */
+    bool matched_none;  /* an entry did not match */
+};
+
+static enum read_status check_range(const struct read_request *r, struct read_result *out)
+{
+    if (out->max_offset == 0) {
+        out->next_offset = 0;
+        return READ_QUEUE_EMPTY;
+    }
+    if (r->offset < out->min_offset) {
+        out->next_offset = out->min_offset;
+        return READ_OFFSET_TOO_SMALL;
+    }
+    if (r->offset == out->max_offset) return READ_OFFSET_AT_END;
+    if (r->offset > out->max_offset) {
+        out->next_offset = out->max_offset;
+        return READ_OFFSET_PAST_END;
+    }
+    return READ_FOUND;
+}
+
+static bool is_full(const struct reading *g, size_t more)
+{
+    if (g->out->messages == 0) return false;
+    return g->out->messages >= g->r->max_messages || g->out->bytes + more > (size_t)g->r->max_bytes;
+}
+
+/* Adds a record; false when there is no slice left for it. */
+static bool add_record(struct reading *g, int64_t at, struct slice record)
+{
+    struct read_result *out = g->out;
+    struct pinned *last = out->slices ? &out->slice[out->slices - 1] : NULL;
+    if (last && last->bytes.p + last->bytes.n == record.p) {   /* of one file, since a blank lies between two (S4) */
+        last->bytes.n += record.n;
+    } else {
+        if (out->slices == READ_SLICES_MAX) return false;
+        out->slice[out->slices++] = commit_log_pin(&g->s->log, at, record);
+    }
+    out->messages++;
+    out->bytes += record.n;
+    out->behind_bytes = g->s->visible - at - (int64_t)record.n;
+    return true;
+}
+
+/* A hole in a queue repeats the entry behind it, see recovery.c. */
+static bool is_hole(struct reading *g, int64_t offset, struct queue_entry e, struct slice record)
+{
+    if ((int64_t)get_be64(record.p + 20) == offset) return false;
+    struct queue_entry next;
+    return consume_queue_get(g->q, offset + 1, &next) && next.log_offset == e.log_offset && next.size == e.size;
+}
+
+/* True to go on with the next entry. */
+static bool read_entry(struct reading *g, int64_t offset, struct queue_entry e)
+{
+    const struct read_filter *f = g->r->filter;
+    struct slice record;
+    if (is_full(g, (size_t)(e.size > 0 ? e.size : 0))) return false;
+    if (f && f->entry && !f->entry(f->ctx, consume_queue_tag_hash(g->q, e))) {
+        g->matched_none = true;
+        return true;
+    }
+    if (!commit_log_find(&g->s->log, e.log_offset, e.size, &record) || is_hole(g, offset, e, record)) {
+        g->gone = true;
+        return true;
+    }
+    if (f && f->record && !f->record(f->ctx, record)) {
+        g->matched_none = true;
+        return true;
+    }
+    return add_record(g, e.log_offset, record);
+}
+
+static void read_entries(struct reading *g)
+{
+    struct queue_entry entries[ENTRIES_AT_ONCE];
+    int64_t at = g->r->offset;
+    while (at < g->q->end && g->scanned < g->r->max_scan) {
+        int64_t want = g->r->max_scan - g->scanned;
+        size_t n = consume_queue_read(g->q, at, want < ENTRIES_AT_ONCE ? (size_t)want : ENTRIES_AT_ONCE, entries);
+        for (size_t i = 0; i < n; i++, at++, g->scanned++) {
+            g->out->next_offset = at;
+            if (!read_entry(g, at, entries[i])) return;
+        }
+        if (!n) {   /* a file of the queue is missing: go on behind it */
+            int64_t step = g->q->files->file_entries;
+            at += step - at % step;
+            if (at > g->q->end) at = g->q->end;
+            g->gone = true;
+        }
+        g->out->next_offset = at;
+    }
+}
+
+void store_read(struct store *s, const struct read_request *r, struct read_result *out)
+{
+    assert_on_loop(s->tasks);
+    memset(out, 0, offsetof(struct read_result, slice));
+    out->status = READ_NO_QUEUE;
+    struct consume_queue *q = queues_find(&s->queues, r->topic, r->queue_id);
+    s->counts.reads++;
+    if (!q) return;
+    out->next_offset = r->offset;
+    out->min_offset = min_of(s, q);
+    out->max_offset = q->end;
+    out->status = check_range(r, out);
+    if (out->status != READ_FOUND) return;
+    struct reading g = {.s = s, .q = q, .r = r, .out = out};
+    read_entries(&g);
+    s->counts.read_messages += (uint64_t)out->messages;
+    if (!out->messages) out->status = g.gone && !g.matched_none ? READ_MESSAGE_GONE : READ_NO_MATCH;
+}
+
+void read_result_release(struct read_result *r)
+{
+    for (size_t i = 0; i < r->slices; i++) pin_release(&r->slice[i]);
+    r->slices = 0;
+}
+
+err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out)
+{
+    assert_on_loop(s->tasks);
+    struct message m;
+    struct slice record;
+    if (!commit_log_read(&s->log, log_offset, &m, &record))
+        return err_new(ERR_NOT_FOUND, "no message begins at %lld of the log", (long long)log_offset);
+    *out = commit_log_pin(&s->log, log_offset, record);
+    return NULL;
+}
+
+bool store_is_recent(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset)
+{
+    struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    struct queue_entry e;
+    return q && consume_queue_get(q, queue_offset, &e) && s->visible - e.log_offset <= s->recent_bytes;
+}
+
+/* --- by time --- */
+
+/* Store time of an entry; -1 when its record is not there. */
+static int64_t time_at(struct store *s, struct consume_queue *q, int64_t at)
+{
+    struct queue_entry e;
+    struct slice record;
+    if (!consume_queue_get(q, at, &e) || !commit_log_find(&s->log, e.log_offset, e.size, &record)) return -1;
+    return record_store_ms(record.p);
+}
+
+/* The same, or that of the next entry below `end` that has one; INT64_MAX when there is none. */
+static int64_t time_from(struct store *s, struct consume_queue *q, int64_t at, int64_t end)
+{
+    for (; at < end; at++) {
+        int64_t ms = time_at(s, q, at);
+        if (ms >= 0) return ms;
+    }
+    return INT64_MAX;
+}
+
+int64_t store_time_of(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset)
+{
+    struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    return q ? time_at(s, q, queue_offset) : -1;
+}
+
+/* First entry whose time is at least store_ms. */
+static int64_t first_not_before(struct store *s, struct consume_queue *q, int64_t min, int64_t store_ms)
+{
+    int64_t low = min, high = q->end;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (time_from(s, q, middle, high) >= store_ms) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+int64_t store_offset_by_time(struct store *s, struct slice topic, int32_t queue_id, int64_t store_ms, enum time_boundary b)
+{
+    assert_on_loop(s->tasks);
+    struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    if (!q || q->end == 0) return 0;
+    int64_t min = min_of(s, q);
+    if (b == BOUNDARY_LOWER) return first_not_before(s, q, min, store_ms);
+    int64_t behind = store_ms == INT64_MAX ? q->end : first_not_before(s, q, min, store_ms + 1);
+    return behind > min ? behind - 1 : min;
+}

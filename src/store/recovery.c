@@ -1,0 +1,285 @@
+#include "store/state.h"
+
+#include "base/log.h"
+#include "codec/record.h"
+#include "store/redispatch.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* How a store becomes whole again (facts: docs/protocol/store.md 6; where we differ it says so):
+ *   1. find a place in the log before which everything is surely on disk         start_of_scan()
+ *   2. read on from there to the end of the records; damaged ones are passed     scan()
+ *   3. cut the log there                                                         cut_log()
+ *   4. keep of each queue the entries that are surely right                      load_queues()
+ *   5. write the entries of all records behind them                              redispatch()
+ *   6. clear what lies behind the last entry of each queue                       trim
+ * After a good stop step 2 begins at the end, and nothing is left to do for the others. */
+
+enum {
+    MARGIN_MS = 3000,                /* the original's: times in the checkpoint are not exact */
+    SEARCH_BYTES = 16 << 20,         /* how far behind a damaged record the next good one is looked for: four times the largest message */
+    PENDING_BYTES = 64 << 10,        /* of one queue, before they are written */
+};
+
+struct recovery {
+    struct store *s;
+    struct commit_log *log;
+    bool abnormal;
+    int64_t from;                    /* what begins before it is surely on disk */
+    int64_t end;                     /* of the records */
+    int64_t dispatched;              /* end of the last record that has an entry; -1: none has */
+};
+
+/* --- 1: where to begin --- */
+
+/* The first record of a file, if it is whole. */
+static bool first_record(const struct mapped_file *f, struct message *m)
+{
+    return record_read(mapped_file_from(f, f->start), m) == RECORD_WHOLE && m->log_offset == f->start && m->store_ms != 0;
+}
+
+static int64_t sure_ms(const struct checkpoint *c)
+{
+    int64_t ms = (c->log_ms < c->queues_ms ? c->log_ms : c->queues_ms) - MARGIN_MS;
+    return ms > 0 ? ms : 0;
+}
+
+/* The newest file that the checkpoint's times vouch for, as the original finds it. */
+static int64_t start_by_time(const struct recovery *r)
+{
+    const struct mapped_files *files = &r->log->files;
+    for (size_t i = files->count; i-- > 0;) {
+        struct message m;
+        if (first_record(files->all[i], &m) && (!r->abnormal || m.store_ms <= sure_ms(&r->s->checkpoint))) return files->all[i]->start;
+    }
+    return commit_log_first(r->log);
+}
+
+/* Our own checkpoints name the place itself. It may be older than what the original wrote since. */
+static int64_t start_of_scan(const struct recovery *r)
+{
+    int64_t start = start_by_time(r);
+    int64_t resume = r->s->checkpoint.resume_offset;
+    const struct mapped_file *f = resume > start ? mapped_files_at(&r->log->files, resume) : NULL;
+    if (!f) return start;
+    struct message m;
+    enum record_kind kind = record_read(mapped_file_from(f, resume), &m);
+    bool boundary = kind == RECORD_WHOLE ? m.log_offset == resume : kind != RECORD_DAMAGED;
+    return boundary ? resume : start;
+}
+
+/* --- 2: the end of the records --- */
+
+static bool is_good(const struct recovery *r, int64_t at, enum record_kind kind, const struct message *m)
+{
+    return kind == RECORD_WHOLE && m->log_offset == at && record_body_intact(m) && (!r->abnormal || record_looks_written(m));
+}
+
+/* The next good record of a file. A record names its own position, so nothing else is taken for one. */
+static int64_t next_in_file(const struct recovery *r, const struct mapped_file *f, int64_t at)
+{
+    struct slice rest = mapped_file_from(f, at);
+    size_t limit = rest.n < SEARCH_BYTES ? rest.n : SEARCH_BYTES;
+    for (size_t i = 1; i + RECORD_SMALLEST <= limit; i++) {
+        const uint8_t *magic = memchr(rest.p + i + 4, (int)(RECORD_MAGIC_V1 >> 24), limit - i - 4);
+        if (!magic) return -1;
+        i = (size_t)(magic - rest.p) - 4;
+        if (i + RECORD_SMALLEST > limit || record_log_offset(rest.p + i) != at + (int64_t)i) continue;
+        struct message m;
+        if (is_good(r, at + (int64_t)i, record_read(slice_skip(rest, i), &m), &m)) return at + (int64_t)i;
+    }
+    return -1;
+}
+
+/* Where records go on behind a place that holds none; -1 when they do not. */
+static int64_t next_good(const struct recovery *r, const struct mapped_file *f, int64_t at)
+{
+    int64_t next = next_in_file(r, f, at);
+    if (next >= 0) return next;
+    const struct mapped_file *following = mapped_files_at(&r->log->files, mapped_file_end(f));
+    struct message m;
+    return following && first_record(following, &m) && record_body_intact(&m) ? following->start : -1;
+}
+
+/* One step of the scan: the position behind what begins at `at`, or -1 at the end of the records. */
+static int64_t step(const struct recovery *r, const struct mapped_file *f, int64_t at)
+{
+    struct message m;
+    enum record_kind kind = record_read(mapped_file_from(f, at), &m);
+    if (is_good(r, at, kind, &m)) return at + (int64_t)record_read_size(&m);
+    if (kind == RECORD_BLANK) return mapped_file_end(f);
+    if (kind == RECORD_END && !r->abnormal) return -1;   /* after a good stop zeros are the end */
+    int64_t next = next_good(r, f, at);
+    if (next >= 0) commit_log_report(r->log, at, "a damaged record; those behind it are kept");
+    return next;
+}
+
+static void scan(struct recovery *r)
+{
+    int64_t at = r->from;
+    const struct mapped_file *f;
+    while ((f = mapped_files_at(&r->log->files, at))) {
+        int64_t next = step(r, f, at);
+        if (next < 0) break;
+        at = next;
+    }
+    r->end = at;
+}
+
+/* --- 3: the log ends there --- */
+
+static bool is_clear(const struct mapped_files *files, int64_t at)
+{
+    const struct mapped_file *f = mapped_files_at(files, at);
+    return !f || mapped_file_end(f) - at < RECORD_BLANK_BYTES || get_be64(mapped_file_from(f, at).p) == 0;
+}
+
+static err_t cut_log(struct recovery *r)
+{
+    struct mapped_files *files = &r->log->files;
+    while (files->count > 1 && mapped_files_last(files)->start > r->end) {   /* made ahead, perhaps written, never reached */
+        if (!r->abnormal && is_clear(files, mapped_files_last(files)->start)) break;
+        err_t e = mapped_files_remove_last(files);
+        if (e) return e;
+    }
+    if (!r->abnormal && is_clear(files, r->end)) return NULL;
+    if (!is_clear(files, r->end)) log_warn("store.torn_tail log_offset=%" PRId64 " text=\"the log is cut here\"", r->end);
+    return mapped_files_cut(files, r->end);
+}
+
+/* --- 4: the queues as they are --- */
+
+static err_t load_queue(void *ctx, struct consume_queue *q)
+{
+    struct recovery *r = ctx;
+    err_t e = consume_queue_load(q, r->abnormal ? r->from : r->end);
+    if (e) return e;
+    struct queue_entry last;
+    if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last) && last.log_offset + last.size > r->dispatched)
+        r->dispatched = last.log_offset + last.size;
+    consume_queue_rest(q);
+    return NULL;
+}
+
+/* --- 5: entries for all that follows --- */
+
+/* S10: a hole is filled with the entry that follows it; it keeps the offsets right and is never served. */
+static void fill_hole(struct consume_queue *q, int64_t queue_offset, const struct message *m, int64_t tag_hash)
+{
+    log_warn("store.queue_hole topic=\"%.*s\" queue=%d first=%" PRId64 " end=%" PRId64, SLICE_ARG(q->topic->name), q->queue_id,
+             consume_queue_pending_end(q), queue_offset);
+    while (consume_queue_pending_end(q) < queue_offset) consume_queue_put(q, m->log_offset, (int32_t)record_read_size(m), tag_hash);
+}
+
+/* A topic that was deleted and made again counts from 0 again; its old records are still in the log. */
+static bool began_again(struct consume_queue *q, const struct message *m)
+{
+    struct queue_entry first;
+    if (consume_queue_pending_end(q) == 0) return false;
+    if (q->end == 0) return true;   /* the old entries are pending */
+    return consume_queue_get(q, 0, &first) && first.log_offset < m->log_offset;
+}
+
+static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
+{
+    if (!queue_topic_is_legal(topic) || queue_id < 0 || queue_offset < 0) return NULL;
+    struct consume_queue *q = queues_get(&s->queues, topic, queue_id);
+    if (queue_offset == 0 && began_again(q, m)) {
+        q->end = 0;
+        buf_clear(&q->pending);
+    }
+    int64_t end = consume_queue_pending_end(q);
+    if (queue_offset < end) return NULL;
+    bool empty = end == (q->first > 0 ? q->first : 0);
+    if (queue_offset > end && empty) {
+        err_t e = consume_queue_begin_at(q, queue_offset);
+        if (e) return e;
+    }
+    int64_t tag_hash = redispatch_tag_hash(m);
+    if (queue_offset > consume_queue_pending_end(q)) fill_hole(q, queue_offset, m, tag_hash);
+    consume_queue_put(q, m->log_offset, (int32_t)record_read_size(m), tag_hash);
+    return q->pending.n < PENDING_BYTES ? NULL : consume_queue_write(q);
+}
+
+static err_t add_entries(struct store *s, const struct message *m)
+{
+    if (!redispatch_has_entry(m)) return NULL;
+    err_t e = add_entry(s, m->topic, m->queue_id, m->queue_offset, m);
+    struct slice topic;
+    int64_t queue_offset;
+    for (size_t at = 0; !e && redispatch_next_lmq(m, &at, &topic, &queue_offset);) e = add_entry(s, topic, 0, queue_offset, m);
+    return e;
+}
+
+/* A record whose body is damaged keeps its place in its queue, if what it says of itself fits. */
+static err_t add_damaged(struct store *s, const struct message *m)
+{
+    struct consume_queue *q = queues_find(&s->queues, m->topic, m->queue_id);
+    return q && consume_queue_pending_end(q) == m->queue_offset ? add_entry(s, m->topic, m->queue_id, m->queue_offset, m) : NULL;
+}
+
+static err_t redispatch(struct recovery *r, int64_t from)
+{
+    for (int64_t at = from; at < r->end;) {
+        const struct mapped_file *f = mapped_files_at(&r->log->files, at);
+        struct message m;
+        enum record_kind kind = record_read(mapped_file_from(f, at), &m);
+        bool whole = kind == RECORD_WHOLE && m.log_offset == at;
+        err_t e = is_good(r, at, kind, &m) ? add_entries(r->s, &m) : whole ? add_damaged(r->s, &m) : NULL;
+        if (e) return e;
+        int64_t next = step(r, f, at);
+        at = next < 0 ? r->end : next;
+    }
+    return NULL;
+}
+
+/* Everything that the queues on disk do not know. */
+static int64_t start_of_redispatch(const struct recovery *r)
+{
+    if (r->dispatched < 0) return commit_log_first(r->log);   /* no queues at all, say their folder was removed */
+    if (r->abnormal || r->dispatched >= r->from) return r->from;
+    const struct mapped_file *f = mapped_files_at(&r->log->files, r->dispatched);
+    return f ? f->start : commit_log_first(r->log);
+}
+
+/* --- 6: nothing behind the end --- */
+
+static err_t finish_queue(void *ctx, struct consume_queue *q)
+{
+    struct recovery *r = ctx;
+    int64_t before = q->end;
+    err_t e = consume_queue_write(q);
+    if (e) return e;
+    if (r->abnormal || q->end != before || list_linked(&q->in_dirty)) e = consume_queue_trim(q);
+    q->next = q->end;
+    consume_queue_rest(q);
+    return e;
+}
+
+/* Without a log the queues point nowhere. */
+static err_t start_empty(struct store *s)
+{
+    err_t e = fs_remove_tree(s->fs, s->queues.files.folder);
+    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
+    queues_done(&s->queues);
+    queues_init(&s->queues, s->fs, s->options.root, s->options.queue_file_entries);
+    return e ? e : commit_log_start(&s->log, 0);
+}
+
+err_t recovery_run(struct store *s, bool abnormal)
+{
+    struct recovery r = {.s = s, .log = &s->log, .abnormal = abnormal, .dispatched = -1};
+    if (!s->log.files.count) return start_empty(s);
+    r.from = start_of_scan(&r);
+    scan(&r);
+    err_t e = cut_log(&r);
+    if (!e) e = queues_each(&s->queues, load_queue, &r);
+    if (!e) e = commit_log_start(&s->log, r.end);
+    if (!e) e = redispatch(&r, start_of_redispatch(&r));
+    if (!e) e = queues_each(&s->queues, finish_queue, &r);
+    if (!e) mapped_files_seal(&s->log.files, s->log.written);
+    log_info("store.open root=\"%s\" last_stop=%s log_first=%" PRId64 " log_end=%" PRId64 " scanned_from=%" PRId64, s->options.root,
+             abnormal ? "abnormal" : "good", commit_log_first(&s->log), r.end, r.from);
+    return e;
+}

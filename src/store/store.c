@@ -1,0 +1,379 @@
+#include "store/state.h"
+
+#include "base/log.h"
+#include "codec/record.h"
+#include "os/process.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255 };
+
+static char *path_in(const char *root, const char *name)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return must_strdup(path);
+}
+
+/* --- writing on and off --- */
+
+static const char *mode_text(enum store_mode mode) { return mode == STORE_FULL ? "retried every second" : "until the next start"; }
+
+void store_stop_writing(struct store *s, enum store_mode mode, err_t e)
+{
+    if (s->mode < mode) {
+        s->mode = mode;
+        free(s->why);
+        s->why = must_strdup(err_text(e));
+        log_error("store.writing_stopped root=\"%s\" text=\"%s\" how_long=\"%s\"", s->options.root, s->why, mode_text(mode));
+    }
+    err_free(e);
+    if (s->mode == STORE_FULL && !s->closed) timer_start(s->tasks, &s->retry_timer, RETRY_MS);
+}
+
+static void retry(void *store)
+{
+    struct store *s = store;
+    if (s->mode != STORE_FULL) return;
+    err_t e = commit_log_repair(&s->log);
+    if (!e) e = dispatch_unstick(s);
+    if (e) {
+        err_drop(e, "still no room; tried again in a second");
+        timer_start(s->tasks, &s->retry_timer, RETRY_MS);
+        return;
+    }
+    s->mode = STORE_WRITABLE;
+    log_info("store.writing_resumed root=\"%s\"", s->options.root);
+    flush_arm(s);
+}
+
+bool store_is_writable(struct store *s, const char **why)
+{
+    if (s->mode == STORE_WRITABLE) return true;
+    *why = s->why;
+    return false;
+}
+
+/* --- open --- */
+
+static void again(void *store) { (void)store; /* the turn it makes is what it is for */ }
+
+static struct store *store_new(const struct store_options *options, struct fs *fs, struct tasks *tasks)
+{
+    struct store *s = must_zero(sizeof *s);
+    s->options = *options;
+    s->options.root = must_strdup(options->root);
+    s->options.log_folder = options->log_folder ? must_strdup(options->log_folder) : path_in(options->root, "commitlog");
+    s->fs = fs;
+    s->tasks = tasks;
+    s->checkpoint_path = path_in(options->root, "checkpoint");
+    s->recent_bytes = machine_memory_bytes() / 100 * 40;
+    queues_init(&s->queues, fs, options->root, options->queue_file_entries);
+    flush_init(s);
+    timer_init(&s->answer_timer, dispatch_answer_overdue, s);
+    timer_init(&s->retry_timer, retry, s);
+    timer_init(&s->again_timer, again, s);
+    s->turn_end = (struct turn_hook){.run = dispatch_turn_end, .ctx = s};
+    return s;
+}
+
+static void store_free(struct store *s)
+{
+    commit_log_close(&s->log);
+    queues_done(&s->queues);
+    fifo_done(&s->records);
+    fifo_done(&s->appends);
+    fifo_done(&s->early);
+    buf_done(&s->touched);
+    buf_done(&s->arrivals);
+    flush_done(s);
+    file_close(s->lock);
+    free(s->why);
+    free(s->checkpoint_path);
+    free((void *)s->options.root);
+    free((void *)s->options.log_folder);
+    free(s);
+}
+
+void store_job_ended(void *store)
+{
+    struct store *s = store;
+    if (s->closed && flush_is_idle(s)) store_free(s);
+}
+
+static err_t take_lock(struct store *s)
+{
+    char *path = path_in(s->options.root, "lock");
+    err_t e = fs_open(s->fs, path, FILE_CREATE, &s->lock);
+    if (!e) e = file_lock(s->lock);
+    if (!e) e = file_write_at(s->lock, 0, "lock", 4);
+    free(path);
+    return e;
+}
+
+static err_t load_checkpoint(struct store *s)
+{
+    struct buf bytes = BUF_EMPTY;
+    err_t e = fs_read_file(s->fs, s->checkpoint_path, CHECKPOINT_BYTES, &bytes);
+    if (err_code(e) == ERR_NOT_FOUND) {
+        err_free(e);   /* a new store, or one that never lived long enough */
+        e = NULL;
+    }
+    if (!e) checkpoint_decode(buf_slice(&bytes), &s->checkpoint);
+    buf_done(&bytes);
+    return e;
+}
+
+static err_t file_exists(struct fs *fs, const char *path, bool *out)
+{
+    struct file_info info;
+    err_t e = fs_info(fs, path, &info);
+    *out = !e;
+    if (err_code(e) != ERR_NOT_FOUND) return e;
+    err_free(e);
+    return NULL;
+}
+
+/* `abort` is there while a store is open: who finds it knows that the last run did not end well. */
+static err_t mark_running(struct store *s, const char *path)
+{
+    char text[24];
+    struct file *f;
+    err_t e = fs_open(s->fs, path, FILE_CREATE, &f);
+    if (e) return e;
+    int n = snprintf(text, sizeof text, "%" PRId64, process_id());
+    e = file_set_size(f, 0);
+    if (!e) e = file_write_at(f, 0, text, (size_t)n);
+    if (!e) e = file_sync(f);
+    file_close(f);
+    return e ? e : fs_sync_folder(s->fs, s->options.root);
+}
+
+static err_t open_files(struct store *s)
+{
+    bool abnormal;
+    err_t e = fs_make_folder(s->fs, s->options.root);
+    if (!e) e = fs_make_folder(s->fs, s->options.log_folder);
+    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
+    if (!e) e = take_lock(s);
+    if (e) return e;
+    char *path = path_in(s->options.root, "abort");
+    e = file_exists(s->fs, path, &abnormal);
+    if (!e) e = load_checkpoint(s);
+    if (!e) e = queues_discover(&s->queues);
+    if (!e) e = commit_log_open(&s->log, s->fs, s->tasks, s->options.log_folder, s->options.log_file_bytes, store_job_ended, s);
+    if (!e) e = mark_running(s, path);
+    if (!e) e = recovery_run(s, abnormal);
+    free(path);
+    return e;
+}
+
+err_t store_open(const struct store_options *options, struct fs *fs, struct tasks *tasks, struct store **out)
+{
+    if (strlen(options->root) > ROOT_BYTES_MAX) return err_new(ERR_CONFIG, "the path of the store is too long: %s", options->root);
+    if (options->log_file_bytes < RECORD_SMALLEST || options->queue_file_entries < 1)
+        return err_new(ERR_CONFIG, "store files of %" PRId64 " bytes and %" PRId64 " entries are too small", options->log_file_bytes,
+                       options->queue_file_entries);
+    struct store *s = store_new(options, fs, tasks);
+    err_t e = open_files(s);
+    if (e) {
+        e = err_in(e, "open the store in %s", options->root);
+        store_free(s);
+        return e;
+    }
+    s->synced = s->visible = s->log.written;
+    tasks_on_turn_end(tasks, &s->turn_end);
+    flush_arm(s);
+    *out = s;
+    return NULL;
+}
+
+/* --- close --- */
+
+static void stop_timers(struct store *s)
+{
+    timer_stop(s->tasks, &s->log_timer);
+    timer_stop(s->tasks, &s->queue_timer);
+    timer_stop(s->tasks, &s->answer_timer);
+    timer_stop(s->tasks, &s->retry_timer);
+    timer_stop(s->tasks, &s->again_timer);
+}
+
+static err_t remove_abort(struct store *s)
+{
+    char *path = path_in(s->options.root, "abort");
+    err_t e = fs_remove(s->fs, path);
+    free(path);
+    return e ? e : fs_sync_folder(s->fs, s->options.root);
+}
+
+err_t store_close(struct store *s)
+{
+    assert_on_loop(s->tasks);
+    tasks_off_turn_end(s->tasks, &s->turn_end);
+    s->closed = true;
+    stop_timers(s);
+    dispatch_turn_end(s);
+    err_t e = flush_all(s);
+    if (e) dispatch_fail_waiting(s, err_new(ERR_CLOSED, "the store is closing: %s", err_text(e)));
+    if (!e && !s->queues_in_doubt && s->mode != STORE_BROKEN) e = remove_abort(s);
+    file_close(s->lock);
+    s->lock = NULL;
+    if (flush_is_idle(s)) store_free(s);
+    return err_in(e, "close the store");
+}
+
+/* --- append --- */
+
+static err_t refuse(const struct store *s)
+{
+    return err_new(s->mode == STORE_FULL ? ERR_DISK_FULL : ERR_NOT_AVAILABLE, "writing is off: %s", s->why);
+}
+
+static size_t topic_max(struct slice topic) { return slice_starts(topic, SLICE("%RETRY%")) ? TOPIC_MAX_RETRY : RECORD_TOPIC_MAX_V1; }
+
+static err_t check_message(const struct store *s, const struct message *m)
+{
+    if (m->body.n > (size_t)s->options.max_message_bytes)
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its body has %zu bytes, the limit is %d", m->body.n, s->options.max_message_bytes);
+    if (m->properties.n > RECORD_PROPERTIES_MAX)
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its properties have %zu bytes, the limit is %d", m->properties.n,
+                       RECORD_PROPERTIES_MAX);
+    if (m->topic.n > topic_max(m->topic))
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its topic has %zu bytes, the limit is %zu", m->topic.n, topic_max(m->topic));
+    if (!queue_topic_is_legal(m->topic) || m->queue_id < 0)
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: \"%.*s\" with queue %d is not a place for messages", SLICE_ARG(m->topic), m->queue_id);
+    if (m->sys_flag & SYS_FLAG_INNER_BATCH) return err_new(ERR_NOT_SUPPORTED, "batches stored as one record are not supported");
+    return NULL;
+}
+
+static err_t check_all(const struct store *s, const struct message *m, size_t count, size_t *bytes)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        err_t e = check_message(s, &m[i]);
+        if (e) return e;
+        assert(m[i].queue_id == m[0].queue_id && slice_eq(m[i].topic, m[0].topic));
+        sum += record_size(&m[i], &s->options.store_host);
+    }
+    *bytes = sum;
+    return NULL;
+}
+
+/* Half messages and rollbacks are in the log alone. */
+static bool has_queue_entry(const struct message *m)
+{
+    int32_t kind = m->sys_flag & SYS_FLAG_TRANSACTION_MASK;
+    return kind == SYS_FLAG_TRANSACTION_NONE || kind == SYS_FLAG_TRANSACTION_COMMIT;
+}
+
+static void append_one(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
+{
+    bool queued = has_queue_entry(m);
+    struct record_place place = {
+        .log_offset = commit_log_end(&s->log),
+        .queue_offset = queued ? q->next : 0,
+        .store_ms = s->last_ms,
+        .store_host = &s->options.store_host,
+    };
+    size_t size = record_size(m, &s->options.store_host);
+    record_encode(m, &place, size, commit_log_take(&s->log, size));
+    if (queued) {
+        struct waiting_record *r = fifo_push(&s->records, sizeof *r);
+        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, (int32_t)size};
+        q->next++;
+    }
+    *out = (struct appended){place.log_offset, place.queue_offset, place.store_ms, (int32_t)size};
+    s->counts.bytes += size;
+}
+
+err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx, struct appended *out)
+{
+    assert_on_loop(s->tasks);
+    assert(count > 0);
+    size_t bytes;
+    if (s->mode != STORE_WRITABLE || s->closed) return s->closed ? err_new(ERR_NOT_AVAILABLE, "the store is closed") : refuse(s);
+    err_t e = check_all(s, m, count, &bytes);
+    if (e) return e;
+    e = commit_log_make_room(&s->log, bytes);
+    if (e && err_code(e) != ERR_MESSAGE_ILLEGAL) store_stop_writing(s, STORE_FULL, err_new(err_code(e), "%s", err_text(e)));
+    if (e) return e;
+    struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id);
+    s->last_ms = tasks_wall_ms(s->tasks);
+    for (size_t i = 0; i < count; i++) append_one(s, q, &m[i], &out[i]);
+    struct fifo *waiting = s->options.sync_flush && !wait_sync ? &s->early : &s->appends;
+    struct waiting_append *w = fifo_push(waiting, sizeof *w);
+    *w = (struct waiting_append){done, ctx, commit_log_end(&s->log), s->options.sync_flush ? tasks_mono_ms(s->tasks) + s->options.sync_timeout_ms : INT64_MAX};
+    s->counts.messages += count;
+    return NULL;
+}
+
+/* --- what is there --- */
+
+int64_t store_log_min(struct store *s) { return commit_log_first(&s->log); }
+int64_t store_log_max(struct store *s) { return s->log.written; }
+int64_t store_log_flushed(struct store *s) { return s->synced; }
+
+struct store_counts store_counts(const struct store *s)
+{
+    struct store_counts c = s->counts;
+    c.writes = s->log.writes;
+    return c;
+}
+
+void store_each_topic(struct store *s, void (*each)(void *ctx, struct slice topic), void *ctx)
+{
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&s->queues.topics, &at));) each(ctx, e->key);
+}
+
+/* --- delete a topic --- */
+
+struct removal {
+    struct work work;
+    struct fs *fs;
+    char path[PATH_BYTES];
+    err_t e;
+};
+
+static void remove_folder(struct work *w)
+{
+    struct removal *r = LIST_OWNER(w, struct removal, work);
+    r->e = fs_remove_tree(r->fs, r->path);
+}
+
+static void removed_folder(struct work *w)
+{
+    struct removal *r = LIST_OWNER(w, struct removal, work);
+    if (r->e) log_warn("store.topic_files_left path=\"%s\" text=\"%s\"", r->path, err_text(r->e));
+    err_free(r->e);
+    free(r);
+}
+
+void store_delete_topic(struct store *s, struct slice topic)
+{
+    assert_on_loop(s->tasks);
+    static uint64_t number;
+    if (!map_get(&s->queues.topics, topic)) return;
+    char path[PATH_BYTES];
+    struct removal *r = must_zero(sizeof *r);
+    r->work = (struct work){.run = remove_folder, .done = removed_folder};
+    r->fs = s->fs;
+    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder, SLICE_ARG(topic));
+    snprintf(r->path, sizeof r->path, "%s/deleted-%" PRIu64, s->options.root, number++);
+    queues_delete(&s->queues, topic);
+    err_t e = fs_rename(s->fs, path, r->path);   /* at once, so that a new topic of that name begins empty */
+    if (err_code(e) == ERR_NOT_FOUND) {
+        err_free(e);   /* no message was ever written */
+        free(r);
+        return;
+    }
+    if (e) {
+        err_drop(e, "the folder is removed where it is");
+        snprintf(r->path, sizeof r->path, "%s", path);
+    }
+    tasks_work(s->tasks, &r->work);
+}
