@@ -7,7 +7,7 @@
 #define SKYLARK_META_GROUPS_H
 
 #include "codec/body_group_config.h"
-#include "meta/saver.h"
+#include "os/saver.h"
 
 struct groups;
 

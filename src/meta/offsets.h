@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "codec/body_topic_config.h"
-#include "meta/saver.h"
+#include "os/saver.h"
 
 struct offsets;
 

@@ -7,7 +7,7 @@
 #define SKYLARK_META_TOPICS_H
 
 #include "codec/body_topic_config.h"
-#include "meta/saver.h"
+#include "os/saver.h"
 
 struct topics;
 

@@ -1,4 +1,4 @@
-#include "meta/saver.h"
+#include "os/saver.h"
 #include "base/log.h"
 
 #include <assert.h>

@@ -4,8 +4,8 @@
  * Files    path, and path.bak (the state before), as the original keeps them
  * Threads  loop; only the writing itself happens on a worker
  * Errors   a failed write is logged and tried again; those who wait are told */
-#ifndef SKYLARK_META_SAVER_H
-#define SKYLARK_META_SAVER_H
+#ifndef SKYLARK_OS_SAVER_H
+#define SKYLARK_OS_SAVER_H
 
 #include "base/buf.h"
 #include "base/list.h"
