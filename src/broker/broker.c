@@ -1,0 +1,199 @@
+#include "broker/broker.h"
+
+#include "broker/handlers.h"
+#include "broker/registration.h"
+
+#include "base/log.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SCAN_MS = 10000 };
+
+/* --- requests --- */
+
+static void dispatch(void *ctx, struct call *call)
+{
+    struct broker *b = ctx;
+    switch (call->code) {
+#define CASE_broker(name, handler) case REQUEST_##name: handle_##handler(b, call); return;
+#define CASE_namesrv(name, handler)
+#define REQUEST(room, name, code, handler, rights) CASE_##room(name, handler)
+#define CALL(name, code)
+#include "catalog/requests.def"
+#undef REQUEST
+#undef CALL
+    }
+    call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
+}
+
+static void on_closed(void *ctx, struct rpc_conn *conn)
+{
+    struct broker *b = ctx;
+    members_closed(&b->members, conn);
+}
+
+/* --- what parts of the broker tell each other --- */
+
+static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end)
+{
+    struct broker *b = ctx;
+    (void)first;
+    hold_arrived(&b->hold, topic, queue_id, end);
+}
+
+static void on_topic_changed(void *ctx, const struct topic *topic)
+{
+    struct broker *b = ctx;
+    registration_topic_changed(b->registration, topic ? &topic->config : NULL);
+}
+
+/* The members of a group share its queues anew when one comes or goes. */
+static void on_group_changed(void *ctx, struct member_group *g)
+{
+    struct broker *b = ctx;
+    const struct group *group = groups_find(b->groups, slice_text(g->name));
+    if (b->stopping || g->model == MODEL_BROADCASTING || (group && !group->config.notify_ids_changed)) return;
+    if (!b->cfg->broker.notify_ids_changed) return;
+    struct notify_consumer_ids_header h = {.consumer_group = slice_text(g->name)};
+    struct rpc_request notice = {.code = REQUEST_NOTIFY_CONSUMER_IDS_CHANGED, .kind = &notify_consumer_ids_kind, .header = &h};
+    MEMBERS_EACH(g, node) rpc_conn_request(MEMBER_OF(node)->client->conn, &notice);
+}
+
+static void scan(void *ctx)
+{
+    struct broker *b = ctx;
+    members_expire(&b->members);
+    locks_expire(&b->locks);
+    timer_start(b->tasks, &b->scan, SCAN_MS);
+}
+
+/* --- start --- */
+
+static err_t open_store(struct broker *b)
+{
+    const struct config *cfg = b->cfg;
+    struct store_options o = {
+        .root = cfg->store.root, .log_folder = cfg->store.log_folder, .log_file_bytes = cfg->store.log_file_bytes,
+        .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
+        .sync_timeout_ms = cfg->store.sync_timeout_ms, .flush_interval_ms = cfg->store.flush_log_ms,
+        .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
+        .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
+    };
+    return store_open(&o, b->options.fs, b->tasks, &b->store);
+}
+
+static err_t open_meta(struct broker *b, const char *folder)
+{
+    const struct config *cfg = b->cfg;
+    struct topics_options topics = {
+        .folder = folder, .cluster = slice_text(cfg->broker.cluster), .broker = slice_text(cfg->broker.name),
+        .default_queues = cfg->broker.default_topic_queues, .revive_queues = cfg->broker.revive_queues,
+        .auto_create = cfg->broker.auto_create_topic, .cluster_topic = cfg->broker.cluster_topic, .broker_topic = cfg->broker.broker_topic,
+        .timer = cfg->store.timer_wheel, .trace = cfg->broker.trace_topic, .trace_name = slice_text(cfg->broker.trace_topic_name),
+        .check_system_names = cfg->broker.validate_system_topic, .allow_mixed = cfg->broker.allow_mixed_message_type,
+        .changed = on_topic_changed, .changed_ctx = b,
+    };
+    struct groups_options groups = {
+        .folder = folder, .auto_create = cfg->broker.auto_create_group, .create_system = cfg->broker.create_system_group,
+    };
+    struct offsets_options offsets = {
+        .folder = folder, .flush_interval_ms = cfg->broker.flush_offsets_ms, .version_step = cfg->broker.offset_version_step,
+    };
+    err_t e = topics_open(&topics, b->options.fs, b->tasks, &b->topics);
+    if (!e) e = groups_open(&groups, b->options.fs, b->tasks, &b->groups);
+    if (!e) e = offsets_open(&offsets, b->options.fs, b->tasks, &b->offsets);
+    return e;
+}
+
+static err_t open_data(struct broker *b)
+{
+    char *folder;
+    if (asprintf(&folder, "%s/config", b->cfg->store.root) < 0) return err_new(ERR_OUT_OF_MEMORY, NULL);
+    err_t e = open_store(b);   /* first: it takes the lock of the folder */
+    if (!e) e = fs_make_folder(b->options.fs, folder);
+    if (!e) e = open_meta(b, folder);
+    free(folder);
+    return e;
+}
+
+/* The port two below the main one, for clients that send by it; without pulls. Not there when the main port is a free one. */
+static err_t listen_fast(struct broker *b, const struct rpc_service *service, const struct rpc_options *options)
+{
+    struct addr at = b->options.listen;
+    if (at.port < 3) return NULL;
+    at.port -= 2;
+    return rpc_listen(b->options.loop, &at, PORT_FAST, service, options, &b->fast_port);
+}
+
+static err_t listen(struct broker *b)
+{
+    struct rpc_service service = {.handle = dispatch, .closed = on_closed, .ctx = b};
+    struct rpc_options options = rpc_options_default();
+    options.idle_close_ms = (int64_t)b->cfg->netty.idle_seconds * 1000;
+    err_t e = rpc_listen(b->options.loop, &b->options.listen, PORT_MAIN, &service, &options, &b->main_port);
+    if (!e) e = listen_fast(b, &service, &options);
+    return e;
+}
+
+err_t broker_new(const struct broker_options *options, struct broker **out)
+{
+    struct broker *b = must_zero(sizeof *b);
+    b->options = *options;
+    b->cfg = options->config;
+    b->tasks = rpc_tasks(options->loop);
+    b->advertised = options->advertised;
+    if (!b->advertised.port) b->advertised.port = options->listen.port;
+    b->region = slice_text(b->cfg->broker.region_id);
+    b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
+    random_init(&b->random, options->seed);
+    members_init(&b->members, b->tasks, on_group_changed, b);
+    hold_init(&b->hold, b->tasks);
+    locks_init(&b->locks, b->tasks);
+    timer_init(&b->scan, scan, b);
+    err_t e = open_data(b);
+    if (!e) e = listen(b);
+    if (e) {
+        err_drop(broker_free(b), "the first error is told");
+        return e;
+    }
+    b->advertised.port = options->advertised.port ? options->advertised.port : rpc_listener_addr(b->main_port).port;
+    b->registration = registration_new(b);
+    timer_start(b->tasks, &b->scan, SCAN_MS);
+    *out = b;
+    return NULL;
+}
+
+/* --- stop --- */
+
+void broker_stop(struct broker *b, void (*done)(void *ctx), void *ctx)
+{
+    b->stopping = true;
+    registration_end(b->registration, done, ctx);
+}
+
+err_t broker_free(struct broker *b)
+{
+    if (!b) return NULL;
+    b->stopping = true;
+    registration_free(b->registration);
+    b->registration = NULL;
+    timer_stop(b->tasks, &b->scan);
+    hold_done(&b->hold);
+    err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
+    rpc_listener_close(b->main_port);
+    rpc_listener_close(b->fast_port);
+    err_t saved[] = {offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics)};
+    for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
+        if (!e) e = saved[i];
+        else err_drop(saved[i], "the first error is told");
+    }
+    members_done(&b->members);
+    locks_done(&b->locks);
+    buf_done(&b->scratch);
+    free(b);
+    return e;
+}
+
+struct addr broker_address(const struct broker *b) { return rpc_listener_addr(b->main_port); }

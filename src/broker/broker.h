@@ -1,0 +1,36 @@
+/* broker.h - one broker: topics, messages, and the clients that send and consume them.
+ * Facts    docs/protocol/remoting.md 2 (clients), 4 (tools); docs/protocol/semantics.md
+ * Threads  loop: the one it is given owns the broker and all of its state; new and free block (start and stop only)
+ * Files    below storePathRootDir: see store/README.md and meta/README.md */
+#ifndef SKYLARK_BROKER_BROKER_H
+#define SKYLARK_BROKER_BROKER_H
+
+#include "base/addr.h"
+#include "base/config.h"
+#include "os/file.h"
+
+struct broker;
+struct loop;
+
+struct broker_options {
+    struct loop *loop;
+    struct fs *fs;
+    struct config *config;          /* borrowed; keys that may change while running are set in it by request 25 */
+    struct addr listen;             /* the main port; the fast one is two below */
+    struct addr advertised;         /* goes into routes, message ids and records; port 0: that of `listen` */
+    const char *advertised_host;    /* NULL: the IP address of `advertised`; else routes carry this name */
+    uint64_t seed;                  /* for choosing queues */
+};
+
+/* Opens the data, listens, and registers with the name servers. Errors: one clear line each. */
+err_t broker_new(const struct broker_options *options, struct broker **out) MUST_CHECK;
+
+/* Stops taking requests, tells the name servers, answers what is stored; then `done` runs on the loop. */
+void broker_stop(struct broker *b, void (*done)(void *ctx), void *ctx);
+/* Writes everything to disk and frees b; after broker_stop's done, or at once when that matters less. NULL is fine. */
+err_t broker_free(struct broker *b) MUST_CHECK;
+
+/* Where it listens, with the port it got. */
+struct addr broker_address(const struct broker *b);
+
+#endif

@@ -1,0 +1,112 @@
+#include "broker/intake/intake.h"
+
+#include "codec/java_hash.h"
+#include "codec/message_id.h"
+#include "codec/properties.h"
+#include "meta/names.h"
+
+#include <unistd.h>
+
+static err_t topic_missing(struct slice name)
+{
+    return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist, apply first please!" SEE_FAQ, SLICE_ARG(name));
+}
+
+static err_t create_topic(struct broker *b, const struct send_header *h, const struct topic **out)
+{
+    err_t e = topic_name_check(h->topic);
+    if (e) return e;
+    if (!topic_name_is_retry(h->topic))
+        return topics_create_on_send(b->topics, h->topic, h->default_topic, h->default_topic_queue_nums, 0, out);
+    *out = topics_ensure(b->topics, h->topic, 1, PERM_READ | PERM_WRITE, false, h->unit_mode ? TOPIC_SYS_UNIT_SUB : 0);
+    return *out ? NULL : topic_missing(h->topic);
+}
+
+static err_t check_queue(const struct call *call, const struct send_header *h, const struct topic_config *t)
+{
+    int32_t queues = t->read_queues > t->write_queues ? t->read_queues : t->write_queues;
+    if (h->queue_id < queues) return NULL;
+    char remote[ADDR_TEXT_MAX];
+    return err_new(ERR_INVALID, "request queueId[%d] is illegal, TopicConfig [topicName=%.*s, readQueueNums=%d, writeQueueNums=%d] Producer: %s",
+                   h->queue_id, SLICE_ARG(t->name), t->read_queues, t->write_queues,
+                   addr_format(rpc_conn_remote(call->conn), remote));
+}
+
+static err_t check_retry_group(struct broker *b, struct slice topic)
+{
+    struct slice group = topic_name_group(topic);
+    if (groups_find_or_create(b->groups, group)) return NULL;
+    return err_new(ERR_GROUP_NOT_FOUND, "subscription group not exist, %.*s" SEE_FAQ, SLICE_ARG(group));
+}
+
+err_t intake_topic(struct broker *b, const struct call *call, struct send_header *h, const struct topic **out)
+{
+    const struct topic *t = topics_find(b->topics, h->topic);
+    if ((t && t->closed) || (!t && topic_name_is_closed(h->topic)))
+        return err_new(ERR_NO_PERMISSION, "Sending message to topic[%.*s] is forbidden.", SLICE_ARG(h->topic));
+    err_t e = t ? NULL : create_topic(b, h, &t);
+    if (e) return e;
+    if (t->config.order && !(b->cfg->broker.permission & PERM_WRITE)) {
+        char text[ADDR_TEXT_MAX];
+        return err_new(ERR_NO_PERMISSION, "the broker[%s] sending message is forbidden", addr_format_ip(&b->advertised, text));
+    }
+    e = check_queue(call, h, &t->config);
+    if (!e && topic_name_is_retry(h->topic)) e = check_retry_group(b, h->topic);
+    if (e) return e;
+    if (h->queue_id < 0) h->queue_id = (int32_t)random_below(&b->random, t->config.write_queues > 0 ? (uint32_t)t->config.write_queues : 1);
+    *out = t;
+    return NULL;
+}
+
+err_t intake_check(const struct send_header *h, const struct known_properties *p, struct slice body)
+{
+    if (!body.n) return err_new(ERR_BODY, "the message body is empty");
+    if ((p->delay_level.n && !slice_eq(p->delay_level, SLICE("0"))) || p->timer.n)
+        return err_new(ERR_MESSAGE_ILLEGAL, "delayed messages are not supported by this version of the broker");
+    if ((h->sys_flag & SYS_FLAG_TRANSACTION_MASK) || slice_eq(p->transaction, SLICE("true")))
+        return err_new(ERR_NO_PERMISSION, "transactional messages are not supported by this version of the broker");
+    return NULL;
+}
+
+bool intake_waits(const struct known_properties *p) { return !slice_eq(p->wait, SLICE("false")); }
+
+void intake_common(const struct call *call, const struct send_header *h, const struct topic *topic, struct message *out)
+{
+    *out = (struct message){
+        .topic = topic->config.name, .queue_id = h->queue_id, .flag = h->flag, .born_ms = h->born_timestamp,
+        .born_host = *rpc_conn_remote(call->conn), .reconsume_times = h->reconsume_times,
+        .sys_flag = h->sys_flag | (topic->config.filter == TOPIC_FILTER_MULTI_TAG ? SYS_FLAG_MULTI_TAGS : 0),
+    };
+}
+
+/* For clients that send no unique key of their own. */
+static void put_unique_key(struct broker *b, struct buf *properties)
+{
+    int64_t now = tasks_wall_ms(b->tasks);
+    struct unique_id id = {
+        .client = b->advertised, .process = (uint16_t)getpid(), .loader = (uint32_t)(b->options.seed),
+        .month_ms = (uint32_t)(now - month_start_ms(now)), .counter = b->unique_counter++,
+    };
+    char text[MESSAGE_ID_TEXT];
+    size_t n = unique_id_format(&id, text);
+    properties_put(properties, SLICE("UNIQ_KEY"), slice_of(text, n));
+}
+
+void intake_message(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
+                    const struct known_properties *p, struct message *out, struct slice *unique_key)
+{
+    struct buf *text = &b->scratch;
+    buf_clear(text);
+    if (p->pop_check_point.n) properties_put_without(text, h->properties, SLICE("POP_CK"));
+    else buf_put_slice(text, h->properties);
+    size_t made_at = text->n;
+    if (!p->unique_key.n) put_unique_key(b, text);
+    properties_put(text, SLICE("MSG_REGION"), b->region);
+    properties_put(text, SLICE("TRACE_ON"), b->trace_on);
+    properties_put(text, SLICE("CLUSTER"), slice_text(b->cfg->broker.cluster));
+    intake_common(call, h, topic, out);
+    out->body = call->body;
+    out->properties = buf_slice(text);
+    out->tag_hash = p->tags.n ? tags_hash(p->tags) : 0;
+    *unique_key = p->unique_key.n ? p->unique_key : properties_get(slice_skip(out->properties, made_at), SLICE("UNIQ_KEY"));
+}

@@ -1,0 +1,28 @@
+/* intake.h - the steps before a message is stored: may it be, where does it go, what does the broker add.
+ * Facts    docs/protocol/remoting.md A5, semantics.md 1, 2
+ * Threads  loop */
+#ifndef SKYLARK_BROKER_INTAKE_H
+#define SKYLARK_BROKER_INTAKE_H
+
+#include "broker/intake/known_properties.h"
+#include "broker/state.h"
+
+/* Finds the topic that h names, making it where that is allowed, and settles h->queue_id. *out is valid within the turn.
+ * Errors: INVALID, NO_PERMISSION, TOPIC_NOT_FOUND, GROUP_NOT_FOUND, with the wording clients know. */
+err_t intake_topic(struct broker *b, const struct call *call, struct send_header *h, const struct topic **out) MUST_CHECK;
+
+/* What this broker cannot store yet, or nobody can: delayed and prepared messages, messages without a body. */
+err_t intake_check(const struct send_header *h, const struct known_properties *p, struct slice body) MUST_CHECK;
+
+/* One message of a single send, with the broker's own properties added. Its properties lie in b->scratch; `unique_key` is
+ * the client's, or the one made here. */
+void intake_message(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
+                    const struct known_properties *p, struct message *out, struct slice *unique_key);
+
+/* What all messages of one request have in common; body, properties and tag_hash are the caller's to set. */
+void intake_common(const struct call *call, const struct send_header *h, const struct topic *topic, struct message *out);
+
+/* The message waits for the disk unless the client said WAIT=false. */
+bool intake_waits(const struct known_properties *p);
+
+#endif

@@ -1,0 +1,32 @@
+#include "broker/intake/known_properties.h"
+
+#include "codec/properties.h"
+
+static struct slice *place_of(struct slice name, struct known_properties *p)
+{
+    switch (name.n) {
+    case 4:
+        if (slice_eq(name, SLICE("TAGS"))) return &p->tags;
+        if (slice_eq(name, SLICE("WAIT"))) return &p->wait;
+        return NULL;
+    case 5: return slice_eq(name, SLICE("DELAY")) ? &p->delay_level : NULL;
+    case 6: return slice_eq(name, SLICE("POP_CK")) ? &p->pop_check_point : NULL;
+    case 8:
+        if (slice_eq(name, SLICE("UNIQ_KEY"))) return &p->unique_key;
+        return slice_eq(name, SLICE("TRAN_MSG")) ? &p->transaction : NULL;
+    case 14: return slice_eq(name, SLICE("TIMER_DELAY_MS")) ? &p->timer : NULL;
+    case 15: return slice_eq(name, SLICE("TIMER_DELAY_SEC")) ? &p->timer : NULL;
+    case 16: return slice_eq(name, SLICE("TIMER_DELIVER_MS")) ? &p->timer : NULL;
+    }
+    return NULL;
+}
+
+void known_properties_read(struct slice text, struct known_properties *out)
+{
+    struct slice name, value;
+    *out = (struct known_properties){.tags = {NULL, 0}};
+    while (properties_next(&text, &name, &value)) {   /* of a name that occurs twice the last one counts */
+        struct slice *place = place_of(name, out);
+        if (place) *place = value;
+    }
+}

@@ -1,0 +1,39 @@
+#include "broker/handlers.h"
+#include "broker/registration.h"
+#include "broker/reply.h"
+
+#include "base/log.h"
+
+/* Parts that keep a copy of a key they need all the time. */
+static void take_over(struct broker *b)
+{
+    const struct config_broker *cfg = &b->cfg->broker;
+    topics_set_auto_create(b->topics, cfg->auto_create_topic);
+    groups_set_auto_create(b->groups, cfg->auto_create_group);
+    offsets_set_flush_interval(b->offsets, cfg->flush_offsets_ms);
+    b->trace_on = cfg->trace_on ? SLICE("true") : SLICE("false");
+}
+
+void handle_update_config(struct broker *b, struct call *call)
+{
+    int32_t permission = b->cfg->broker.permission;
+    err_t e = config_update(b->options.config, call->body, CONFIG_BROKER);
+    if (!e) {
+        log_info("config.changed keys=\"%.*s\"", SLICE_ARG(call->body));
+        take_over(b);
+        if (permission != b->cfg->broker.permission) registration_topic_changed(b->registration, NULL);
+    }
+    reply_outcome(call, e);
+}
+
+void handle_get_config(struct broker *b, struct call *call)
+{
+    struct buf body = BUF_EMPTY, version = BUF_EMPTY;
+    struct data_version v = {.state_version = 0};
+    config_write(b->cfg, CONFIG_BROKER, &body);
+    data_version_encode(&v, &version);
+    struct broker_config_reply_header reply = {.version = buf_slice(&version)};
+    call_reply(call, RESPONSE_SUCCESS, NULL, &broker_config_reply_kind, &reply, buf_slice(&body));
+    buf_done(&version);
+    buf_done(&body);
+}

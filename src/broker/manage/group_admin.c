@@ -1,0 +1,60 @@
+#include "broker/handlers.h"
+#include "broker/reply.h"
+
+#include "base/log.h"
+
+void handle_create_group(struct broker *b, struct call *call)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct group_config wanted;
+    err_t e = bean_decode(&group_config_bean, call->body, &arena, "subscription group", &wanted);
+    if (!e) e = groups_set(b->groups, &wanted);
+    reply_outcome(call, e);
+    arena_done(&arena);
+}
+
+void handle_create_groups(struct broker *b, struct call *call)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct group_config_list list;
+    err_t e = bean_decode(&group_config_list_bean, call->body, &arena, "subscription group list", &list);
+    for (size_t i = 0; !e && i < list.groups.count; i++) e = groups_set(b->groups, &list.groups.items[i]);
+    reply_outcome(call, e);
+    arena_done(&arena);
+}
+
+void handle_delete_group(struct broker *b, struct call *call)
+{
+    struct delete_group_header h;
+    err_t e = header_decode(&delete_group_kind, call->frame, &h);
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    if (groups_delete(b->groups, h.group_name)) log_info("group.deleted group=\"%.*s\"", SLICE_ARG(h.group_name));
+    if (h.clean_offset) offsets_remove_group(b->offsets, h.group_name);
+    call_reply_ok(call);
+}
+
+void handle_get_group(struct broker *b, struct call *call)
+{
+    struct get_group_config_header h;
+    err_t e = header_decode(&get_group_config_kind, call->frame, &h);
+    const struct group *g = e ? NULL : groups_find(b->groups, h.group);
+    if (!e && !g) e = err_new(ERR_GROUP_NOT_FOUND, "No group in this broker. group: %.*s", SLICE_ARG(h.group));
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    reply_bean(call, NULL, NULL, &group_config_bean, &g->config);
+}
+
+void handle_all_groups(struct broker *b, struct call *call)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct group_table table;
+    struct all_groups_reply_header reply = {.total_group_num = (int32_t)groups_count(b->groups)};
+    groups_table(b->groups, &arena, &table);
+    reply_bean(call, &all_groups_reply_kind, &reply, &group_table_bean, &table);
+    arena_done(&arena);
+}

@@ -1,0 +1,73 @@
+#include "broker/handlers.h"
+#include "broker/reply.h"
+
+#include "base/log.h"
+#include "codec/body_stats.h"
+
+enum { ALL_QUEUES = -1, TO_THE_END = -1 };
+
+static err_t check_reset(struct broker *b, const struct reset_offset_header *h, const struct topic **topic)
+{
+    *topic = topics_find(b->topics, h->topic);
+    if (!*topic) return err_new(ERR_TOPIC_NOT_FOUND, "Topic %.*s does not exist", SLICE_ARG(h->topic));
+    if (!groups_find(b->groups, h->group)) return err_new(ERR_GROUP_NOT_FOUND, "Group %.*s does not exist", SLICE_ARG(h->group));
+    return NULL;
+}
+
+/* Where the group shall go on in one queue. */
+static err_t target_offset(struct broker *b, const struct reset_offset_header *h, int32_t queue_id, int64_t *out)
+{
+    int64_t min = store_min_offset(b->store, h->topic, queue_id), max = store_max_offset(b->store, h->topic, queue_id);
+    if (header_has(h, reset_offset, offset) && h->offset >= 0 && queue_id == h->queue_id) {
+        if (h->offset < min || h->offset > max)
+            return err_new(ERR_REFUSED, "Target offset %lld not in consume queue range [%lld-%lld]", (long long)h->offset, (long long)min, (long long)max);
+        *out = h->offset;
+    } else {
+        *out = h->timestamp == TO_THE_END ? max : store_offset_by_time(b->store, h->topic, queue_id, h->timestamp, BOUNDARY_LOWER);
+    }
+    return NULL;
+}
+
+static err_t reset_queue(struct broker *b, const struct reset_offset_header *h, int32_t queue_id, struct arena *arena, struct offset_table *table)
+{
+    int64_t to;
+    err_t e = target_offset(b, h, queue_id, &to);
+    if (e) return e;
+    struct queue_offset_row *row = arena_list_add(arena, (void **)&table->queues.items, &table->queues.count, sizeof *row);
+    if (!row) return err_new(ERR_OUT_OF_MEMORY, NULL);
+    row->queue = (struct message_queue){.topic = h->topic, .broker = slice_text(b->cfg->broker.name), .queue_id = queue_id};
+    row->offset = to;
+    return NULL;
+}
+
+/* All queues are settled before any is reset, so that a wrong offset changes nothing. */
+static err_t settle(struct broker *b, const struct reset_offset_header *h, const struct topic *topic, struct arena *arena, struct offset_table *table)
+{
+    int32_t one = header_has(h, reset_offset, queue_id) ? h->queue_id : ALL_QUEUES;
+    if (one != ALL_QUEUES) return reset_queue(b, h, one, arena, table);
+    err_t e = NULL;
+    for (int32_t i = 0; !e && i < topic->config.read_queues; i++) e = reset_queue(b, h, i, arena, table);
+    return e;
+}
+
+/* An administrator moves a group to a time or an offset. Its consumers are told at their next pull.
+ * Facts: docs/protocol/remoting.md 4.3 (222) */
+void handle_reset_offset(struct broker *b, struct call *call)
+{
+    struct reset_offset_header h;
+    const struct topic *topic;
+    struct arena arena = ARENA_EMPTY;
+    struct offset_table table = {.queues = {NULL, 0}};
+    err_t e = header_decode(&reset_offset_kind, call->frame, &h);
+    if (!e) e = check_reset(b, &h, &topic);
+    if (!e) e = settle(b, &h, topic, &arena, &table);
+    for (size_t i = 0; !e && i < table.queues.count; i++) {
+        struct queue_offset_row *row = &table.queues.items[i];
+        offsets_reset(b->offsets, h.topic, h.group, row->queue.queue_id, row->offset);
+        log_info("offset.reset group=\"%.*s\" topic=\"%.*s\" queue=%d offset=%lld", SLICE_ARG(h.group), SLICE_ARG(h.topic), row->queue.queue_id,
+                 (long long)row->offset);
+    }
+    if (e) call_fail(call, e);
+    else reply_bean(call, NULL, NULL, &offset_table_bean, &table);
+    arena_done(&arena);
+}

@@ -1,0 +1,281 @@
+#include "broker/handlers.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+/* Bits of a pull's sysFlag. Facts: docs/protocol/remoting.md A7 */
+enum { PULL_COMMITS = 1, PULL_MAY_WAIT = 2, PULL_HAS_SUBSCRIPTION = 4 };
+/* Why a pull is forbidden, for the field forbiddenType. */
+enum { FORBIDDEN_BROKER = 1, FORBIDDEN_GROUP = 2, FORBIDDEN_TOPIC = 3, FORBIDDEN_BROADCAST = 4, FORBIDDEN_SUBSCRIPTION = 5 };
+
+enum {
+    ENTRY_BYTES = 20,
+    SCAN_ENTRIES = 16000 / ENTRY_BYTES,   /* maxFilterMessageSize, or what is asked for */
+};
+
+/* Which messages a pull asks for. */
+struct tag_filter {
+    bool all;
+    const int32_t *codes;            /* borrowed: from the group's subscription, from `arena`, or from the held pull */
+    size_t count;
+    struct arena arena;              /* of a subscription that came with the pull */
+};
+
+/* A pull that waits for messages. Everything it needs is copied: the bytes of its request are gone. */
+struct held_pull {
+    struct waiter waiter;
+    struct broker *broker;
+    struct call *call;
+    struct pull_header *header;
+    struct tag_filter filter;
+    int32_t codes[];
+};
+
+/* An error that carries the kind of prohibition in a field. */
+static void forbid(struct call *call, int32_t type, err_t e)
+{
+    struct pull_reply_header reply = {.forbidden_type = type};
+    header_set(&reply, pull_reply, forbidden_type);
+    call_reply(call, err_response(e), err_text(e), &pull_reply_kind, &reply, (struct slice){NULL, 0});
+    err_free(e);
+}
+
+/* --- may it be --- */
+
+static err_t check_pull(struct broker *b, const struct call *call, const struct pull_header *h, int32_t *forbidden,
+                        const struct group **group, const struct topic **topic)
+{
+    char text[ADDR_TEXT_MAX];
+    *forbidden = FORBIDDEN_BROKER;
+    if (!(b->cfg->broker.permission & PERM_READ))
+        return err_new(ERR_NO_PERMISSION, "the broker[%s] pulling message is forbidden", addr_format_ip(&b->advertised, text));
+    if (call->code == REQUEST_LITE_PULL_MESSAGE && !b->cfg->broker.lite_pull)
+        return err_new(ERR_NO_PERMISSION, "the broker[%s] for lite pull consumer is forbidden", addr_format_ip(&b->advertised, text));
+    *group = groups_find_or_create(b->groups, h->consumer_group);
+    *forbidden = 0;
+    if (!*group)
+        return err_new(ERR_GROUP_NOT_FOUND, "subscription group [%.*s] does not exist, " SEE_FAQ, SLICE_ARG(h->consumer_group));
+    *forbidden = FORBIDDEN_GROUP;
+    if (!(*group)->config.consume_enable)
+        return err_new(ERR_NO_PERMISSION, "subscription group no permission, %.*s", SLICE_ARG(h->consumer_group));
+    *topic = topics_find(b->topics, h->topic);
+    *forbidden = 0;
+    if (!*topic) return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist, apply first please! " SEE_FAQ, SLICE_ARG(h->topic));
+    *forbidden = FORBIDDEN_TOPIC;
+    if (!((*topic)->config.perm & PERM_READ))
+        return err_new(ERR_NO_PERMISSION, "the topic[%.*s] pulling message is forbidden", SLICE_ARG(h->topic));
+    *forbidden = 0;
+    if (h->queue_id < 0 || h->queue_id >= (*topic)->config.read_queues)
+        return err_new(ERR_INVALID, "queueId[%d] is illegal, topic:[%.*s] topicConfig.readQueueNums:[%d] consumer:[/%s]", h->queue_id,
+                       SLICE_ARG(h->topic), (*topic)->config.read_queues, addr_format(rpc_conn_remote(call->conn), text));
+    return NULL;
+}
+
+/* --- what does it ask for --- */
+
+static void take_codes(const struct subscription *s, struct tag_filter *out)
+{
+    out->all = subscription_is_all(s);
+    out->codes = s->codes.items;
+    out->count = out->all ? 0 : s->codes.count;
+}
+
+static err_t sql_not_supported(void)
+{
+    return err_new(ERR_REFUSED, "The broker does not support consumer to filter message by SQL92");
+}
+
+/* The pull brings its own subscription. */
+static err_t carried_filter(const struct pull_header *h, struct tag_filter *out)
+{
+    struct subscription s;
+    if (!subscription_is_tag(h->expression_type)) return sql_not_supported();
+    err_t e = subscription_parse(h->topic, h->subscription, &out->arena, &s);
+    if (e) {
+        err_drop(e, "clients know one wording for it");
+        return err_new(ERR_SUBSCRIPTION_PARSE, "parse the consumer's subscription failed");
+    }
+    take_codes(&s, out);
+    return NULL;
+}
+
+/* The pull relies on what the group's heartbeats said. */
+static err_t known_filter(struct broker *b, const struct pull_header *h, const struct group *group, int32_t *forbidden,
+                          struct tag_filter *out)
+{
+    struct member_group *members = members_consumers(&b->members, h->consumer_group);
+    if (!members) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's group info not exist" SEE_FAQ);
+    *forbidden = FORBIDDEN_BROADCAST;
+    if (!group->config.consume_broadcast_enable && members->model == MODEL_BROADCASTING)
+        return err_new(ERR_NO_PERMISSION, "the consumer group[%.*s] can not consume by broadcast way", SLICE_ARG(h->consumer_group));
+    *forbidden = FORBIDDEN_SUBSCRIPTION;
+    if (groups_is_read_forbidden(b->groups, h->consumer_group, h->topic))
+        return err_new(ERR_NO_PERMISSION, "the consumer group[%.*s] is forbidden for topic[%.*s]", SLICE_ARG(h->consumer_group), SLICE_ARG(h->topic));
+    *forbidden = 0;
+    const struct subscription *s = members_subscription(members, h->topic);
+    if (!s) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's subscription not exist" SEE_FAQ);
+    if (s->version < h->sub_version) return err_new(ERR_SUBSCRIPTION_OLD, "the consumer's subscription not latest");
+    if (!subscription_is_tag(s->type)) return sql_not_supported();
+    take_codes(s, out);
+    return NULL;
+}
+
+static bool matches_tag(void *ctx, int64_t tag_hash)
+{
+    const struct tag_filter *f = ctx;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->codes[i] == tag_hash) return true;
+    return false;
+}
+
+/* --- reading and answering --- */
+
+static const char *const status_names[] = {
+    [READ_FOUND] = "FOUND", [READ_NO_MATCH] = "NO_MATCHED_MESSAGE", [READ_NO_QUEUE] = "NO_MATCHED_LOGIC_QUEUE",
+    [READ_QUEUE_EMPTY] = "NO_MESSAGE_IN_QUEUE", [READ_OFFSET_TOO_SMALL] = "OFFSET_TOO_SMALL",
+    [READ_OFFSET_AT_END] = "OFFSET_OVERFLOW_ONE", [READ_OFFSET_PAST_END] = "OFFSET_OVERFLOW_BADLY",
+    [READ_MESSAGE_GONE] = "MESSAGE_WAS_REMOVING",
+};
+
+static int32_t code_of(enum read_status status, int64_t asked)
+{
+    switch (status) {
+    case READ_FOUND: return RESPONSE_SUCCESS;
+    case READ_NO_MATCH: case READ_MESSAGE_GONE: return RESPONSE_PULL_RETRY_IMMEDIATELY;
+    case READ_NO_QUEUE: case READ_QUEUE_EMPTY: return asked ? RESPONSE_PULL_OFFSET_MOVED : RESPONSE_PULL_NOT_FOUND;
+    case READ_OFFSET_AT_END: return RESPONSE_PULL_NOT_FOUND;
+    case READ_OFFSET_TOO_SMALL: case READ_OFFSET_PAST_END: return RESPONSE_PULL_OFFSET_MOVED;
+    }
+    return RESPONSE_SYSTEM_ERROR;
+}
+
+static void read_for(struct broker *b, const struct pull_header *h, int64_t offset, const struct tag_filter *filter, struct read_result *out)
+{
+    struct read_filter by_tag = {.entry = matches_tag, .ctx = (void *)filter};
+    int32_t most = b->cfg->store.transfer_memory_count;
+    int32_t bytes = b->cfg->store.transfer_memory_bytes;
+    struct read_request r = {
+        .topic = h->topic, .queue_id = h->queue_id, .offset = offset,
+        .max_messages = h->max_msg_nums < most ? h->max_msg_nums : most,
+        .max_bytes = header_has(h, pull, max_msg_bytes) && h->max_msg_bytes > 0 && h->max_msg_bytes < bytes ? h->max_msg_bytes : bytes,
+        .max_scan = h->max_msg_nums > SCAN_ENTRIES ? h->max_msg_nums : SCAN_ENTRIES,
+        .filter = filter->all ? NULL : &by_tag,
+    };
+    store_read(b->store, &r, out);
+}
+
+static void reply_pull(struct broker *b, struct call *call, const struct pull_header *h, int32_t code, const char *remark, struct read_result *r)
+{
+    const struct topic *topic = topics_find(b->topics, h->topic);
+    const struct group *group = groups_find(b->groups, h->consumer_group);
+    struct pull_reply_header reply = {
+        .suggest_which_broker_id = group ? group->config.broker_id : 0, .next_begin_offset = r->next_offset,
+        .min_offset = r->min_offset, .max_offset = r->max_offset,
+        .topic_sys_flag = topic ? topic->config.sys_flag : 0, .group_sys_flag = group ? group->config.sys_flag : 0,
+    };
+    header_set(&reply, pull_reply, topic_sys_flag);
+    header_set(&reply, pull_reply, group_sys_flag);
+    if (!b->cfg->broker.slave_read) reply.suggest_which_broker_id = 0;
+    call_reply_pinned(call, code, remark, &pull_reply_kind, &reply, r->slice, r->slices);
+}
+
+static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
+{
+    reply_pull(b, call, h, code_of(r->status, h->queue_offset), status_names[r->status], r);
+}
+
+/* --- waiting --- */
+
+static void free_held(struct held_pull *held)
+{
+    free(held->header);
+    free(held);
+}
+
+/* Something arrived, or time is up. What arrived and does not match is passed over without a word to the client: it goes on
+ * waiting behind it. */
+static void on_wake(struct waiter *w, enum wake_reason reason)
+{
+    struct held_pull *held = LIST_OWNER(w, struct held_pull, waiter);
+    struct broker *b = held->broker;
+    struct read_result r;
+    if (!rpc_conn_open(held->call->conn)) {
+        call_drop(held->call);
+        free_held(held);
+        return;
+    }
+    read_for(b, held->header, w->past, &held->filter, &r);
+    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH) read_for(b, held->header, r.next_offset, &held->filter, &r);
+    if (reason == WAKE_ARRIVED && r.status == READ_OFFSET_AT_END && w->deadline_ms > tasks_mono_ms(b->tasks)) {
+        hold_wait(&b->hold, w, held->header->topic, held->header->queue_id, r.next_offset, w->deadline_ms);
+        return;
+    }
+    answer(b, held->call, held->header, &r);
+    free_held(held);
+}
+
+static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, const struct tag_filter *filter, int64_t past)
+{
+    int64_t wait_ms = b->cfg->broker.long_polling ? h->suspend_timeout_millis : b->cfg->broker.short_polling_ms;
+    struct held_pull *held = must_alloc(sizeof *held + filter->count * sizeof *held->codes);
+    held->broker = b;
+    held->call = call;
+    held->header = header_copy(&pull_kind, h);
+    held->filter = (struct tag_filter){.all = filter->all, .codes = held->codes, .count = filter->count};
+    if (filter->count) memcpy(held->codes, filter->codes, filter->count * sizeof *held->codes);
+    held->waiter = (struct waiter){.wake = on_wake};
+    hold_wait(&b->hold, &held->waiter, held->header->topic, h->queue_id, past, tasks_mono_ms(b->tasks) + wait_ms);
+}
+
+/* --- the handler --- */
+
+/* An administrator moved the group's offset: the consumer is told to go there. */
+static bool answer_reset(struct broker *b, struct call *call, const struct pull_header *h)
+{
+    if (!b->cfg->broker.reset_on_server) return false;
+    int64_t to = offsets_take_reset(b->offsets, h->topic, h->consumer_group, h->queue_id);
+    if (to < 0) return false;
+    struct read_result r = {
+        .next_offset = to, .min_offset = store_min_offset(b->store, h->topic, h->queue_id),
+        .max_offset = store_max_offset(b->store, h->topic, h->queue_id),
+    };
+    reply_pull(b, call, h, RESPONSE_PULL_OFFSET_MOVED, "OFFSET_RESET", &r);
+    return true;
+}
+
+static void commit_offset(struct broker *b, const struct call *call, const struct pull_header *h)
+{
+    if (!(h->sys_flag & PULL_COMMITS) || h->commit_offset < 0) return;
+    char client[ADDR_TEXT_MAX];
+    offsets_commit(b->offsets, slice_text(addr_format(rpc_conn_remote(call->conn), client)), h->topic, h->consumer_group, h->queue_id,
+                   h->commit_offset);
+}
+
+static void pull(struct broker *b, struct call *call, const struct pull_header *h, const struct tag_filter *filter)
+{
+    struct read_result r;
+    commit_offset(b, call, h);
+    read_for(b, h, h->queue_offset, filter, &r);
+    bool may_wait = h->sys_flag & PULL_MAY_WAIT && h->suspend_timeout_millis > 0 && !call->oneway;
+    if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, filter, r.next_offset);
+    else answer(b, call, h, &r);
+}
+
+/* Hands out messages of one queue from an offset on, or waits for them. Facts: docs/protocol/remoting.md A7 */
+void handle_pull(struct broker *b, struct call *call)
+{
+    struct pull_header h;
+    const struct group *group;
+    const struct topic *topic;
+    struct tag_filter filter = {.arena = ARENA_EMPTY};
+    int32_t forbidden = 0;
+
+    err_t e = header_decode(&pull_kind, call->frame, &h);
+    if (!e) e = check_pull(b, call, &h, &forbidden, &group, &topic);
+    if (!e) e = h.sys_flag & PULL_HAS_SUBSCRIPTION ? carried_filter(&h, &filter) : known_filter(b, &h, group, &forbidden, &filter);
+    if (e && forbidden) forbid(call, forbidden, e);
+    else if (e) call_fail(call, e);
+    else if (!answer_reset(b, call, &h)) pull(b, call, &h, &filter);
+    arena_done(&filter.arena);
+}

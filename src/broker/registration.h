@@ -1,0 +1,26 @@
+/* registration.h - the broker at its name servers: registers at start, regularly, and when topics change.
+ * Facts    docs/protocol/remoting.md 5.1
+ * Threads  loop
+ * Shape    a round tells every name server and ends when each has answered or failed; a change is told with the topics that
+ *          changed alone, the regular rounds tell all */
+#ifndef SKYLARK_BROKER_REGISTRATION_H
+#define SKYLARK_BROKER_REGISTRATION_H
+
+#include "codec/body_topic_config.h"
+
+struct broker;
+struct registration;
+
+/* Name servers from namesrvAddr; none is fine. The first round starts at once. */
+struct registration *registration_new(struct broker *b);
+/* `done` never runs after it. */
+void registration_free(struct registration *r);
+
+/* A topic was made or changed; NULL: deleted. Told with the others of this turn. */
+void registration_topic_changed(struct registration *r, const struct topic_config *topic);
+/* Tells what has changed now; `done` runs at the end of that round. */
+void registration_now(struct registration *r, void (*done)(void *ctx), void *ctx);
+/* The broker goes: tells it, and stops registering. `done` runs when each name server has answered, or did not in time. */
+void registration_end(struct registration *r, void (*done)(void *ctx), void *ctx);
+
+#endif

@@ -1,0 +1,169 @@
+#include "broker/handlers.h"
+#include "broker/intake/intake.h"
+
+#include "base/log.h"
+#include "codec/java_hash.h"
+#include "codec/message_id.h"
+#include "codec/properties.h"
+#include "codec/record.h"
+#include "meta/names.h"
+
+#include <stdlib.h>
+
+enum { UNIQUE_KEY_MAX = 64, BATCH_MESSAGES_MAX = 65536 };
+
+/* A message that waits to be as durable as asked. */
+struct pending_send {
+    struct broker *broker;
+    struct call *call;
+    int32_t queue_id;
+    struct appended appended;
+    struct buf batch_ids;               /* of a batch: all ids, with commas; else empty */
+    size_t unique_key_bytes;
+    char unique_key[UNIQUE_KEY_MAX];
+};
+
+static void put_trace_fields(void *ctx, struct frame_writer *w)
+{
+    const struct broker *b = ctx;
+    frame_put(w, SLICE("MSG_REGION"), b->region);
+    frame_put(w, SLICE("TRACE_ON"), b->trace_on);
+}
+
+static void send_failed(struct broker *b, struct call *call, err_t e)
+{
+    log_debug("send.failed conn=%llu error=%s text=\"%s\"", (unsigned long long)rpc_conn_id(call->conn), err_name(err_code(e)), err_text(e));
+    call_reply_more(call, err_response(e), err_text(e), NULL, NULL, put_trace_fields, b, (struct slice){NULL, 0});
+    err_free(e);
+}
+
+static void send_reply(struct pending_send *p, int32_t code, const char *remark)
+{
+    char id[MESSAGE_ID_TEXT];
+    struct slice ids = buf_slice(&p->batch_ids);
+    if (!ids.n) ids = slice_of(id, offset_id_format(&p->broker->advertised, p->appended.log_offset, id));
+    struct send_reply_header reply = {
+        .msg_id = ids, .queue_id = p->queue_id, .queue_offset = p->appended.queue_offset,
+        .transaction_id = slice_of(p->unique_key, p->unique_key_bytes),
+    };
+    call_reply_more(p->call, code, remark, &send_reply_kind, &reply, put_trace_fields, p->broker, (struct slice){NULL, 0});
+}
+
+/* The message is stored, or not. Stored but not known to be on disk in time counts as stored: the client gets the code that
+ * says so, and the message's place. */
+static void send_done(void *ctx, err_t e)
+{
+    struct pending_send *p = ctx;
+    if (!e) send_reply(p, RESPONSE_SUCCESS, NULL);
+    else if (err_code(e) == ERR_FLUSH_DISK_TIMEOUT) send_reply(p, RESPONSE_FLUSH_DISK_TIMEOUT, err_text(e)), err_free(e);
+    else send_failed(p->broker, p->call, e);
+    buf_done(&p->batch_ids);
+    free(p);
+}
+
+static struct pending_send *pending_new(struct broker *b, struct call *call, const struct send_header *h, struct slice unique_key)
+{
+    struct pending_send *p = must_alloc(sizeof *p);
+    p->broker = b;
+    p->call = call;
+    p->queue_id = h->queue_id;
+    p->batch_ids = BUF_EMPTY;
+    p->unique_key_bytes = unique_key.n < UNIQUE_KEY_MAX ? unique_key.n : 0;
+    memcpy(p->unique_key, unique_key.p, p->unique_key_bytes);
+    return p;
+}
+
+static err_t send_one(struct broker *b, struct call *call, const struct send_header *h, const struct topic *topic)
+{
+    struct known_properties known;
+    struct message m;
+    struct slice unique_key;
+    known_properties_read(h->properties, &known);
+    err_t e = intake_check(h, &known, call->body);
+    if (e) return e;
+    intake_message(b, call, h, topic, &known, &m, &unique_key);
+    struct pending_send *p = pending_new(b, call, h, unique_key);
+    e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
+    if (e) free(p);   /* refused: send_done will not run */
+    return e;
+}
+
+/* --- batches --- */
+
+/* The messages of a batch body, each with its own flag, body and properties. */
+static err_t read_batch(struct call *call, const struct send_header *h, const struct topic *topic, struct buf *messages)
+{
+    struct slice rest = call->body;
+    struct message common, one;
+    bool broken;
+    intake_common(call, h, topic, &common);
+    while (batch_next(&rest, &one, &broken)) {
+        struct known_properties known;
+        known_properties_read(one.properties, &known);
+        err_t e = intake_check(h, &known, one.body);
+        if (e) return e;
+        struct message m = common;
+        m.flag = one.flag;
+        m.body = one.body;
+        m.properties = one.properties;
+        m.tag_hash = known.tags.n ? tags_hash(known.tags) : 0;
+        if (messages->n / sizeof m == BATCH_MESSAGES_MAX)
+            return err_new(ERR_MESSAGE_ILLEGAL, "a batch of more than %d messages", BATCH_MESSAGES_MAX);
+        buf_put(messages, &m, sizeof m);
+    }
+    if (broken) return err_new(ERR_MESSAGE_ILLEGAL, "the batch's body ends in the middle of a message");
+    return messages->n ? NULL : err_new(ERR_MESSAGE_ILLEGAL, "a batch without messages");
+}
+
+static void put_batch_ids(struct pending_send *p, const struct appended *appended, size_t count)
+{
+    char id[MESSAGE_ID_TEXT];
+    for (size_t i = 0; i < count; i++) {
+        if (i) buf_put_u8(&p->batch_ids, ',');
+        buf_put(&p->batch_ids, id, offset_id_format(&p->broker->advertised, appended[i].log_offset, id));
+    }
+    p->appended = appended[0];
+}
+
+static err_t append_batch(struct broker *b, struct call *call, const struct send_header *h, struct buf *messages)
+{
+    struct known_properties known;
+    known_properties_read(h->properties, &known);
+    size_t count = messages->n / sizeof(struct message);
+    struct appended *appended = must_alloc(count * sizeof *appended);
+    struct pending_send *p = pending_new(b, call, h, known.unique_key);
+    err_t e = store_append(b->store, (const struct message *)(const void *)messages->p, count, intake_waits(&known), send_done, p, appended);
+    if (e) free(p);
+    else put_batch_ids(p, appended, count);
+    free(appended);
+    return e;
+}
+
+static err_t send_batch(struct broker *b, struct call *call, const struct send_header *h, const struct topic *topic)
+{
+    if (h->topic.n > RECORD_TOPIC_MAX_V1)
+        return err_new(ERR_MESSAGE_ILLEGAL, "message topic length too long %zu", h->topic.n);
+    if (topic_name_is_retry(h->topic))
+        return err_new(ERR_MESSAGE_ILLEGAL, "batch request does not support retry group %.*s", SLICE_ARG(h->topic));
+    struct buf messages = BUF_EMPTY;
+    err_t e = read_batch(call, h, topic, &messages);
+    if (!e) e = append_batch(b, call, h, &messages);
+    buf_done(&messages);
+    return e;
+}
+
+/* --- the handlers --- */
+
+/* Stores one message or a batch; the reply follows when it is as durable as asked. Facts: docs/protocol/remoting.md A5 */
+static void send(struct broker *b, struct call *call, const struct header_kind *kind)
+{
+    struct send_header h;
+    const struct topic *topic;
+    err_t e = header_decode(kind, call->frame, &h);
+    if (!e) e = intake_topic(b, call, &h, &topic);
+    if (!e) e = h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE ? send_batch(b, call, &h, topic) : send_one(b, call, &h, topic);
+    if (e) send_failed(b, call, e);
+}
+
+void handle_send(struct broker *b, struct call *call) { send(b, call, &send_kind); }
+void handle_send_v2(struct broker *b, struct call *call) { send(b, call, &send_v2_kind); }

@@ -1,0 +1,50 @@
+/* state.h - what a broker is made of; its features share it. The room's own.
+ * Threads  loop */
+#ifndef SKYLARK_BROKER_STATE_H
+#define SKYLARK_BROKER_STATE_H
+
+#include "base/config.h"
+#include "broker/broker.h"
+#include "broker/hold/hold.h"
+#include "broker/locks/locks.h"
+#include "broker/members/members.h"
+#include "meta/groups.h"
+#include "meta/offsets.h"
+#include "meta/topics.h"
+#include "os/random.h"
+#include "rpc/rpc.h"
+#include "store/store.h"
+
+struct registration;
+
+/* Tags of the broker's listeners. */
+enum { PORT_MAIN, PORT_FAST };
+
+struct broker {
+    struct broker_options options;
+    const struct config *cfg;           /* options.config, for reading */
+    struct tasks *tasks;
+    struct store *store;
+    struct topics *topics;
+    struct groups *groups;
+    struct offsets *offsets;
+    struct members members;
+    struct hold hold;
+    struct locks locks;
+    struct registration *registration;
+    struct rpc_listener *main_port;
+    struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */
+    struct random random;
+    struct timer scan;                  /* of members and locks that have gone silent */
+    struct buf scratch;                 /* for one handler, within one turn */
+    struct addr advertised;
+    struct slice region;
+    struct slice trace_on;
+    uint16_t unique_counter;            /* of the unique keys made for clients that sent none */
+    bool stopping;
+};
+
+/* An error with the wording of the original's frequently-asked-questions pointer behind it. */
+#define SEE_FAQ "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+
+#endif
