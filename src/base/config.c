@@ -219,8 +219,8 @@ err_t config_load(struct config *c, struct slice text, const char *from)
     struct properties p;
     struct slice key, value;
     err_t e = NULL;
-    properties_begin(&p, text);
-    while (!e && properties_next(&p, &arena, &key, &value)) {
+    properties_file_begin(&p, text);
+    while (!e && properties_file_next(&p, &arena, &key, &value)) {
         e = config_set(c, key, value);
         if (e) e = err_in(e, "%s, line %d", from, p.line);
     }
@@ -274,10 +274,10 @@ err_t config_update(struct config *c, struct slice text, enum config_owner whose
     struct properties p;
     struct slice key, value;
     err_t e = NULL;
-    properties_begin(&p, text);
-    while (!e && properties_next(&p, &arena, &key, &value)) e = check_update(c, whose, key, value);
-    properties_begin(&p, text);
-    while (!e && properties_next(&p, &arena, &key, &value)) {
+    properties_file_begin(&p, text);
+    while (!e && properties_file_next(&p, &arena, &key, &value)) e = check_update(c, whose, key, value);
+    properties_file_begin(&p, text);
+    while (!e && properties_file_next(&p, &arena, &key, &value)) {
         const struct key_row *row = find(key, whose);
         if (row && row->when == LIVE) e = set_row(c, row, value);
         else if (!row && is_ignored(key, whose)) keep_ignored(c, key, value);

@@ -7,7 +7,7 @@
 static void expect_property(struct properties *p, struct arena *arena, const char *key, const char *value, int line)
 {
     struct slice k, v;
-    EXPECT(properties_next(p, arena, &k, &v));
+    EXPECT(properties_file_next(p, arena, &k, &v));
     EXPECT_TEXT(k, key);
     EXPECT_TEXT(v, value);
     EXPECT_EQ(p->line, line);
@@ -31,7 +31,7 @@ TEST(properties_file, reads_what_java_reads)
     struct arena arena = ARENA_EMPTY;
     struct properties p;
     struct slice k, v;
-    properties_begin(&p, slice_text(text));
+    properties_file_begin(&p, slice_text(text));
     expect_property(&p, &arena, "a", "1", 3);
     expect_property(&p, &arena, "b", "two words ", 4);
     expect_property(&p, &arena, "c", "d", 5);
@@ -40,7 +40,7 @@ TEST(properties_file, reads_what_java_reads)
     expect_property(&p, &arena, "only", "", 11);
     expect_property(&p, &arena, "", "no key", 12);
     expect_property(&p, &arena, "last", "\\", 13);
-    EXPECT(!properties_next(&p, &arena, &k, &v));
+    EXPECT(!properties_file_next(&p, &arena, &k, &v));
     arena_done(&arena);
 }
 
@@ -58,8 +58,8 @@ TEST(properties_file, every_cut_and_random_bytes_are_read_without_reading_past_t
             seed = seed * 6364136223846793005ull + 1442695040888963407ull;
             text[i] = (uint8_t)alphabet[(seed >> 33) % (sizeof alphabet - 1)];
         }
-        properties_begin(&p, slice_of(text, n));
-        while (properties_next(&p, &arena, &k, &v)) continue;
+        properties_file_begin(&p, slice_of(text, n));
+        while (properties_file_next(&p, &arena, &k, &v)) continue;
         arena_done(&arena);
         free(text);
     }

@@ -1,6 +1,6 @@
 #include "base/properties_file.h"
 
-void properties_begin(struct properties *p, struct slice text) { *p = (struct properties){text, 0, 1}; }
+void properties_file_begin(struct properties *p, struct slice text) { *p = (struct properties){text, 0, 1}; }
 
 static bool is_blank(uint8_t c) { return c == ' ' || c == '\t' || c == '\f'; }
 static bool is_end(uint8_t c) { return c == '\n' || c == '\r'; }
@@ -115,7 +115,7 @@ static struct slice unescape(struct slice s)
     return slice_of(start, (size_t)(to - start));
 }
 
-bool properties_next(struct properties *p, struct arena *arena, struct slice *key, struct slice *value)
+bool properties_file_next(struct properties *p, struct arena *arena, struct slice *key, struct slice *value)
 {
     if (!find_line(p)) return false;
     p->line = p->next_line;
@@ -133,7 +133,7 @@ bool properties_next(struct properties *p, struct arena *arena, struct slice *ke
     return true;
 }
 
-void properties_put(struct buf *out, struct slice key, struct slice value)
+void properties_file_put(struct buf *out, struct slice key, struct slice value)
 {
     buf_put_slice(out, key);
     buf_put_u8(out, '=');

@@ -11,14 +11,14 @@
 
 struct properties {
     struct slice rest;
-    int line;           /* of what properties_next() gave last, from 1 */
+    int line;           /* of what properties_file_next() gave last, from 1 */
     int next_line;
 };
 
-void properties_begin(struct properties *p, struct slice text);
+void properties_file_begin(struct properties *p, struct slice text);
 /* False at the end (also past the arena's limit). */
-bool properties_next(struct properties *p, struct arena *arena, struct slice *key, struct slice *value);
+bool properties_file_next(struct properties *p, struct arena *arena, struct slice *key, struct slice *value);
 /* One line, as the original writes them: nothing is escaped. */
-void properties_put(struct buf *out, struct slice key, struct slice value);
+void properties_file_put(struct buf *out, struct slice key, struct slice value);
 
 #endif
