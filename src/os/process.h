@@ -2,10 +2,14 @@
 #ifndef SKYLARK_OS_PROCESS_H
 #define SKYLARK_OS_PROCESS_H
 
+#include "base/err.h"
+
 #include <stdint.h>
 
 int64_t process_id(void);
 /* Physical memory of the machine, in bytes. */
 int64_t machine_memory_bytes(void);
+/* Allows as many open files as the system grants this process. Errors: CONFIG when that is fewer than `least`. */
+err_t process_allow_files(int64_t least) MUST_CHECK;
 
 #endif

@@ -1,0 +1,248 @@
+#include "app/app.h"
+
+#include "base/log.h"
+#include "broker/broker.h"
+#include "namesrv/namesrv.h"
+#include "net/loop.h"
+#include "os/network.h"
+#include "os/process.h"
+#include "os/random.h"
+#include "rpc/rpc.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { FILES_LEAST = 1024, PATH_TEXT = 4096 };
+
+/* The name server lives on the process's first loop, the broker on a loop and thread of its own; a process with a broker alone
+ * has the first loop for signals. */
+struct host {
+    const char *name;
+    struct config *config;
+    struct loop *loop;
+    struct namesrv *namesrv;
+    struct rpc_listener *names_port;
+    struct loop *broker_loop;
+    struct broker *broker;
+    pthread_t broker_thread;
+    bool broker_runs;
+    struct mail stop_broker;     /* to the broker's loop */
+    struct mail broker_stopped;  /* and back */
+    bool stopping;
+    int64_t began_ms;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* --- what is left open in the configuration --- */
+
+static err_t set_text(struct config *c, const char *key, const char *fmt, const char *value)
+{
+    char text[PATH_TEXT];
+    snprintf(text, sizeof text, fmt, value);
+    return config_set(c, slice_text(key), slice_text(text));
+}
+
+static err_t fill_in(struct config *c)
+{
+    char host[HOST_NAME_MAX_TEXT];
+    err_t e = NULL;
+    if (c->owner & CONFIG_BROKER) {
+        if (!c->broker.name) e = set_text(c, "brokerName", "%s", network_host_name(host));
+        if (!e && !c->store.root) e = set_text(c, "storePathRootDir", "%s/store", c->skylark.data_folder);
+    }
+    if (!e && c->owner & CONFIG_NAMESRV && !c->namesrv.kv_path) e = set_text(c, "kvConfigPath", "%s/namesrv/kvConfig.json", c->skylark.data_folder);
+    if (!e && c->owner == CONFIG_SERVER && !c->broker.namesrv_addr) {
+        snprintf(host, sizeof host, "127.0.0.1:%d", c->namesrv.listen_port);
+        e = set_text(c, "namesrvAddr", "%s", host);
+    }
+    return e;
+}
+
+static err_t begin_log(const struct config *c)
+{
+    static const struct { const char *name; enum log_level level; } levels[] = {
+        {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (strcasecmp(levels[i].name, c->skylark.log_level)) continue;
+        log_set_level(levels[i].level);
+        return log_open(c->skylark.log_file);
+    }
+    return err_new(ERR_CONFIG, "logLevel must be debug, info, warn or error, not \"%s\"", c->skylark.log_level);
+}
+
+/* --- the parts --- */
+
+static err_t listen_address(const struct config *c, int32_t port, struct addr *out)
+{
+    return err_in(network_resolve(slice_text(c->netty.bind_address), (uint16_t)port, out), "bindAddress");
+}
+
+static bool is_literal(const char *host)
+{
+    struct addr a;
+    char text[HOST_NAME_MAX_TEXT + 16];
+    snprintf(text, sizeof text, strchr(host, ':') && host[0] != '[' ? "[%s]:1" : "%s:1", host);
+    err_t e = addr_parse(slice_text(text), &a);
+    err_free(e);
+    return !e;
+}
+
+static err_t start_broker(struct host *h)
+{
+    struct config *c = h->config;
+    struct broker_options o = {.fs = fs_real(), .config = c, .seed = random_seed()};
+    err_t e = listen_address(c, c->broker.listen_port, &o.listen);
+    if (!e && c->broker.ip1) {
+        e = err_in(network_resolve(slice_text(c->broker.ip1), o.listen.port, &o.advertised), "brokerIP1");
+        if (!is_literal(c->broker.ip1)) o.advertised_host = c->broker.ip1;
+    } else if (!e) {
+        o.advertised = network_local_address(o.listen.port);
+    }
+    if (!e) e = real_loop_new(&h->broker_loop);
+    o.loop = h->broker_loop;
+    return e ? e : broker_new(&o, &h->broker);
+}
+
+static err_t start_namesrv(struct host *h)
+{
+    struct addr at;
+    err_t e = listen_address(h->config, h->config->namesrv.listen_port, &at);
+    if (!e) e = namesrv_new(h->config, fs_real(), h->loop, &h->namesrv);
+    if (e) return e;
+    struct rpc_service service = namesrv_service(h->namesrv);
+    struct rpc_options options = rpc_options_default();
+    options.idle_close_ms = (int64_t)h->config->netty.idle_seconds * 1000;
+    return rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port);
+}
+
+static void *run_broker(void *arg)
+{
+    struct host *h = arg;
+    real_loop_run(h->broker_loop);
+    return NULL;
+}
+
+/* --- stopping: the broker first, while the name server still listens to its farewell --- */
+
+static void end_first_loop(struct mail *m)
+{
+    struct host *h = (struct host *)((char *)m - offsetof(struct host, broker_stopped));
+    real_loop_stop(h->loop);
+}
+
+static void broker_has_stopped(void *ctx)
+{
+    struct host *h = ctx;
+    h->broker_stopped.deliver = end_first_loop;
+    tasks_post(rpc_tasks(h->loop), &h->broker_stopped);
+    real_loop_stop(h->broker_loop);
+}
+
+static void begin_stop(struct mail *m)
+{
+    struct host *h = (struct host *)((char *)m - offsetof(struct host, stop_broker));
+    broker_stop(h->broker, broker_has_stopped, h);
+}
+
+static void on_signal(void *ctx, int number)
+{
+    struct host *h = ctx;
+    if (number == SIGHUP) {
+        err_t e = log_reopen();
+        if (e) log_error("log.reopen_failed why=\"%s\"", err_text(e));
+        err_free(e);
+        return;
+    }
+    if (h->stopping) return;
+    h->stopping = true;
+    log_info("process.stopping signal=%s", number == SIGTERM ? "TERM" : "INT");
+    if (!h->broker) {
+        real_loop_stop(h->loop);
+        return;
+    }
+    h->stop_broker.deliver = begin_stop;
+    tasks_post(rpc_tasks(h->broker_loop), &h->stop_broker);
+}
+
+/* --- all of it --- */
+
+static void say_ready(const struct host *h)
+{
+    const struct config *c = h->config;
+    printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
+    char text[ADDR_TEXT_MAX];
+    if (h->namesrv) {
+        struct addr at = rpc_listener_addr(h->names_port);
+        printf("  name server  %s\n", addr_format(&at, text));
+    }
+    if (h->broker) {
+        struct addr at = broker_address(h->broker);
+        printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", addr_format(&at, text), c->broker.name, c->broker.cluster,
+               c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
+        printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
+               ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
+    }
+    if (h->namesrv && h->broker)
+        printf("\nTry it: point any RocketMQ client at the name server 127.0.0.1:%d. Stop with ^C; 'skylark server --help' shows more.\n",
+               c->namesrv.listen_port);
+    fflush(stdout);
+}
+
+static err_t start(struct host *h)
+{
+    struct config *c = h->config;
+    err_t e = begin_log(c);
+    if (!e) e = process_allow_files(FILES_LEAST);
+    if (!e) e = fill_in(c);
+    if (!e) e = real_loop_new(&h->loop);
+    if (!e && c->owner & CONFIG_NAMESRV) e = start_namesrv(h);
+    if (!e && c->owner & CONFIG_BROKER) e = start_broker(h);
+    const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; !e && i < sizeof signals / sizeof *signals; i++) e = real_loop_on_signal(h->loop, signals[i], on_signal, h);
+    if (e) return e;
+    config_report_ignored(c);
+    if (h->broker && pthread_create(&h->broker_thread, NULL, run_broker, h)) return err_new(ERR_IO, "cannot start a thread");
+    h->broker_runs = h->broker;
+    return NULL;
+}
+
+static err_t stop(struct host *h)
+{
+    if (h->broker_runs) pthread_join(h->broker_thread, NULL);
+    err_t e = broker_free(h->broker);
+    real_loop_free(h->broker_loop);
+    rpc_listener_close(h->names_port);
+    namesrv_free(h->namesrv);
+    real_loop_free(h->loop);
+    return e;
+}
+
+int host_run(const char *name, struct config *config)
+{
+    struct host h = {.name = name, .config = config, .began_ms = now_ms()};
+    err_t e = start(&h);
+    if (!e) {
+        say_ready(&h);
+        log_info("process.ready version=" SKYLARK_VERSION " pid=%lld", (long long)process_id());
+        real_loop_run(h.loop);
+    }
+    err_t end = stop(&h);
+    if (!e) e = end;
+    else err_drop(end, "the first error is told");
+    int status = e ? command_failed(name, e) : EXIT_FINE;
+    if (!status) log_info("process.stopped");
+    log_close();
+    return status;
+}

@@ -1,0 +1,108 @@
+#include "app/app.h"
+
+#include "os/file.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONFIG_FILE_MAX = 1 << 20 };
+enum { OPTION_DATA = 256, OPTION_LOG, OPTION_LOG_LEVEL, OPTION_SET };
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"configFile", required_argument, NULL, 'c'},
+    {"namesrvAddr", required_argument, NULL, 'n'},
+    {"data", required_argument, NULL, OPTION_DATA},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+    {"set", required_argument, NULL, OPTION_SET},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static err_t set(struct config *c, const char *key, const char *value)
+{
+    return config_set(c, slice_text(key), slice_text(value));
+}
+
+static err_t load_file(struct config *c, const char *path)
+{
+    struct buf text = BUF_EMPTY;
+    err_t e = fs_read_file(fs_real(), path, CONFIG_FILE_MAX, &text);
+    if (!e) e = config_load(c, buf_slice(&text), path);
+    buf_done(&text);
+    return e;
+}
+
+static err_t set_pair(struct config *c, const char *pair)
+{
+    const char *mark = strchr(pair, '=');
+    if (!mark) return err_new(ERR_USAGE, "--set wants KEY=VALUE, not \"%s\"", pair);
+    return config_set(c, slice_of(pair, (size_t)(mark - pair)), slice_text(mark + 1));
+}
+
+static err_t take(struct options *o, int option, const char *value)
+{
+    struct config *c = &o->config;
+    switch (option) {
+    case 'c': return NULL;   /* was read first */
+    case 'n': return set(c, "namesrvAddr", value);
+    case OPTION_DATA: return set(c, "dataFolder", value);
+    case OPTION_LOG: return set(c, "logFile", value);
+    case OPTION_LOG_LEVEL: return set(c, "logLevel", value);
+    case OPTION_SET: return set_pair(c, value);
+    case 'h': o->help = true; return NULL;
+    }
+    return err_new(ERR_USAGE, "see --help");   /* getopt has said which option it does not know */
+}
+
+/* The file's path, so that it is read before the other options, which win over it. */
+static const char *find_config_file(int argc, char **argv)
+{
+    const char *path = NULL;
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;)
+        if (c == 'c') path = optarg;
+    opterr = 1;
+    optind = 1;
+    return path;
+}
+
+err_t options_read(int argc, char **argv, enum config_owner owner, struct options *out)
+{
+    memset(out, 0, sizeof *out);
+    config_init(&out->config, owner);
+    const char *path = find_config_file(argc, argv);
+    err_t e = path ? load_file(&out->config, path) : NULL;
+    for (int c; !e && (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;) e = take(out, c, optarg);
+    if (!e && optind < argc) e = err_new(ERR_USAGE, "\"%s\" is not expected here; see --help", argv[optind]);
+    if (!e && !out->config.broker.namesrv_addr && owner == CONFIG_BROKER && getenv("NAMESRV_ADDR")) e = set(&out->config, "namesrvAddr", getenv("NAMESRV_ADDR"));
+    return e;
+}
+
+void options_help(const char *name, enum config_owner owner, const char *intro, const char *examples)
+{
+    struct buf keys = BUF_EMPTY;
+    printf("usage: skylark %s [options]\n\n%s\n\n", name, intro);
+    puts("  -c, --config FILE     keys from a properties file; a broker.conf or namesrv.conf of the original is fine");
+    if (owner == CONFIG_BROKER) puts("  -n, --namesrvAddr A   name servers, host:port separated by ; (or the variable NAMESRV_ADDR)");
+    puts("      --data DIR        folder for everything that is kept (default ./data)\n"
+         "      --set KEY=VALUE   one key; may be repeated, and wins over the file\n"
+         "      --log FILE        log to a file instead of standard error; HUP opens it anew\n"
+         "      --log-level L     debug, info, warn or error\n"
+         "  -h, --help            this");
+    printf("\n%s\nKeys, their defaults and meaning:\n\n", examples);
+    config_describe(owner, &keys);
+    fwrite(keys.p, 1, keys.n, stdout);
+    buf_done(&keys);
+}
+
+int command_failed(const char *name, err_t e)
+{
+    int status = err_code(e) == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+    fprintf(stderr, "skylark %s: %s\n", name, err_text(e));
+    err_free(e);
+    return status;
+}
