@@ -231,6 +231,17 @@ static int64_t start_at(const struct buf *starts, size_t i)
     return start / QUEUE_ENTRY_BYTES;
 }
 
+static err_t make_full_size(struct consume_queue *q, const char *path)
+{
+    struct file *f;
+    err_t e = fs_open(q->files->fs, path, FILE_WRITE, &f);
+    if (e) return e;
+    e = file_set_size(f, file_bytes(q));
+    file_close(f);
+    return e;
+}
+
+/* An empty file is one whose name survived a power cut: what it held will be written again. */
 static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last, bool *remove)
 {
     char path[PATH_BYTES];
@@ -240,6 +251,7 @@ static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last,
     if (e) return e;
     *remove = info.size == 0 && last;
     if (*remove) return fs_remove(q->files->fs, path);
+    if (info.size == 0) return make_full_size(q, path);
     if (info.size == file_bytes(q)) return NULL;
     return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but queue files of %" PRId64 " bytes are configured", path, info.size, file_bytes(q));
 }

@@ -92,8 +92,8 @@ void mapped_files_take(struct mapped_files *m, struct mapped_file *f)
     m->all[m->count++] = f;
 }
 
-/* A file that is there already. */
-static err_t open_old(struct mapped_files *m, int64_t start)
+/* A file that is there already. Its name may have survived a power cut and its content not: then it is as if just made. */
+static err_t open_old(struct mapped_files *m, int64_t start, bool empty)
 {
     char path[PATH_BYTES];
     segment_path(path, m->folder, start);
@@ -101,7 +101,8 @@ static err_t open_old(struct mapped_files *m, int64_t start)
     const uint8_t *bytes;
     err_t e = fs_open(m->fs, path, FILE_WRITE, &file);
     if (e) return e;
-    e = file_map(file, m->file_bytes, &bytes);
+    e = empty ? file_allocate(file, m->file_bytes) : NULL;
+    if (!e) e = file_map(file, m->file_bytes, &bytes);
     if (e) {
         file_close(file);
         return e;
@@ -124,11 +125,11 @@ static err_t load_one(struct mapped_files *m, int64_t start, bool last)
     err_t e = fs_info(m->fs, path, &info);
     if (e) return e;
     if (info.size == 0 && last) return fs_remove(m->fs, path);
-    if (info.size != m->file_bytes)
+    if (info.size != m->file_bytes && info.size != 0)
         return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but files of %" PRId64 " bytes are configured", path, info.size, m->file_bytes);
     if (m->count && start != mapped_file_end(mapped_files_last(m)))
         return err_new(ERR_CORRUPT, "the file before %s is missing", path);
-    return open_old(m, start);
+    return open_old(m, start, info.size == 0);
 }
 
 err_t mapped_files_load(struct mapped_files *m)

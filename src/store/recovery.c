@@ -257,6 +257,18 @@ static err_t finish_queue(void *ctx, struct consume_queue *q)
     return e;
 }
 
+/* What a killed process wrote may still be in the kernel's memory alone. From here on it counts as synced. */
+static err_t sync_log(const struct recovery *r)
+{
+    const struct mapped_files *files = &r->log->files;
+    for (size_t i = files->count; i-- > 0 && mapped_file_end(files->all[i]) > r->from;) {
+        err_t e = file_sync(files->all[i]->file);
+        if (e) return e;
+    }
+    r->log->names_unsynced = false;
+    return fs_sync_folder(r->s->fs, files->folder);
+}
+
 /* Without a log the queues point nowhere. */
 static err_t start_empty(struct store *s)
 {
@@ -278,6 +290,7 @@ err_t recovery_run(struct store *s, bool abnormal)
     if (!e) e = commit_log_start(&s->log, r.end);
     if (!e) e = redispatch(&r, start_of_redispatch(&r));
     if (!e) e = queues_each(&s->queues, finish_queue, &r);
+    if (!e && abnormal) e = sync_log(&r);
     if (!e) mapped_files_seal(&s->log.files, s->log.written);
     log_info("store.open root=\"%s\" last_stop=%s log_first=%" PRId64 " log_end=%" PRId64 " scanned_from=%" PRId64, s->options.root,
              abnormal ? "abnormal" : "good", commit_log_first(&s->log), r.end, r.from);

@@ -8,6 +8,7 @@ static void make(struct work *w)
 {
     struct spare_file *s = LIST_OWNER(w, struct spare_file, work);
     s->e = mapped_file_make(s->fs, s->folder, s->start, s->size, &s->made);
+    if (!s->e) s->e = file_sync(s->made->file);
     if (!s->e) s->e = fs_sync_folder(s->fs, s->folder);
 }
 

@@ -550,8 +550,9 @@ static err_t sim_sync_folder(struct fs *fs, const char *path)
     err_t e = enter(s, SIM_SYNC, "sync the folder", path);
     if (e) return e;
     struct node *n = node_at(s, path);
-    if (!n || !n->folder) return not_found("sync the folder", path);
-    settle_folder(s, path);
+    bool top = !strcmp(path, "/");
+    if (!top && (!n || !n->folder)) return not_found("sync the folder", path);
+    settle_folder(s, top ? "" : path);
     return NULL;
 }
 
