@@ -38,7 +38,8 @@ int command_failed(const char *name, err_t e);
 
 /* --- host.c: a process that runs a name server, a broker, or both --- */
 
-/* Runs until TERM or INT; returns the exit status. */
-int host_run(const char *name, struct config *config);
+/* Runs until TERM or INT; returns the exit status. Both sides change their keys on their own threads, so each has a
+ * configuration of its own; NULL: that side does not run here. */
+int host_run(const char *name, struct config *broker, struct config *namesrv);
 
 #endif

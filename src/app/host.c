@@ -22,8 +22,8 @@ enum { FILES_LEAST = 1024, PATH_TEXT = 4096 };
 /* The name server lives on the process's first loop, the broker on a loop and thread of its own; a process with a broker alone
  * has the first loop for signals. */
 struct host {
-    const char *name;
-    struct config *config;
+    struct config *broker_config;    /* NULL: no broker here */
+    struct config *namesrv_config;   /* NULL: no name server here */
     struct loop *loop;
     struct namesrv *namesrv;
     struct rpc_listener *names_port;
@@ -53,20 +53,16 @@ static err_t set_text(struct config *c, const char *key, const char *fmt, const 
     return config_set(c, slice_text(key), slice_text(text));
 }
 
-static err_t fill_in(struct config *c)
+static err_t fill_in(struct host *h)
 {
-    char host[HOST_NAME_MAX_TEXT];
+    struct config *b = h->broker_config;
+    char text[HOST_NAME_MAX_TEXT];
     err_t e = NULL;
-    if (c->owner & CONFIG_BROKER) {
-        if (!c->broker.name) e = set_text(c, "brokerName", "%s", network_host_name(host));
-        if (!e && !c->store.root) e = set_text(c, "storePathRootDir", "%s/store", c->skylark.data_folder);
-    }
-    if (!e && c->owner & CONFIG_NAMESRV && !c->namesrv.kv_path) e = set_text(c, "kvConfigPath", "%s/namesrv/kvConfig.json", c->skylark.data_folder);
-    if (!e && c->owner == CONFIG_SERVER && !c->broker.namesrv_addr) {
-        snprintf(host, sizeof host, "127.0.0.1:%d", c->namesrv.listen_port);
-        e = set_text(c, "namesrvAddr", "%s", host);
-    }
-    return e;
+    if (!b->broker.name) e = set_text(b, "brokerName", "%s", network_host_name(text));
+    if (!e && !b->store.root) e = set_text(b, "storePathRootDir", "%s/store", b->skylark.data_folder);
+    if (e || !h->namesrv || b->broker.namesrv_addr) return e;
+    snprintf(text, sizeof text, "127.0.0.1:%u", (unsigned)rpc_listener_addr(h->names_port).port);
+    return set_text(b, "namesrvAddr", "%s", text);
 }
 
 static err_t begin_log(const struct config *c)
@@ -101,7 +97,7 @@ static bool is_literal(const char *host)
 
 static err_t start_broker(struct host *h)
 {
-    struct config *c = h->config;
+    struct config *c = h->broker_config;
     struct broker_options o = {.fs = fs_real(), .config = c, .seed = random_seed()};
     err_t e = listen_address(c, c->broker.listen_port, &o.listen);
     if (!e && c->broker.ip1) {
@@ -117,13 +113,14 @@ static err_t start_broker(struct host *h)
 
 static err_t start_namesrv(struct host *h)
 {
+    struct config *c = h->namesrv_config;
     struct addr at;
-    err_t e = listen_address(h->config, h->config->namesrv.listen_port, &at);
-    if (!e) e = namesrv_new(h->config, fs_real(), h->loop, &h->namesrv);
+    err_t e = listen_address(c, c->namesrv.listen_port, &at);
+    if (!e) e = namesrv_new(c, fs_real(), h->loop, &h->namesrv);
     if (e) return e;
     struct rpc_service service = namesrv_service(h->namesrv);
     struct rpc_options options = rpc_options_default();
-    options.idle_close_ms = (int64_t)h->config->netty.idle_seconds * 1000;
+    options.idle_close_ms = (int64_t)c->netty.idle_seconds * 1000;
     return rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port);
 }
 
@@ -180,7 +177,7 @@ static void on_signal(void *ctx, int number)
 
 static void say_ready(const struct host *h)
 {
-    const struct config *c = h->config;
+    const struct config *c = h->broker_config;
     printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
     char text[ADDR_TEXT_MAX];
     if (h->namesrv) {
@@ -195,24 +192,26 @@ static void say_ready(const struct host *h)
                ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
     }
     if (h->namesrv && h->broker)
-        printf("\nTry it: point any RocketMQ client at the name server 127.0.0.1:%d. Stop with ^C; 'skylark server --help' shows more.\n",
-               c->namesrv.listen_port);
+        printf("\nTry it: point any RocketMQ client at the name server 127.0.0.1:%u. Stop with ^C; 'skylark server --help' shows more.\n",
+               (unsigned)rpc_listener_addr(h->names_port).port);
     fflush(stdout);
 }
 
 static err_t start(struct host *h)
 {
-    struct config *c = h->config;
-    err_t e = begin_log(c);
+    const struct config *any = h->broker_config ? h->broker_config : h->namesrv_config;
+    err_t e = begin_log(any);
     if (!e) e = process_allow_files(FILES_LEAST);
-    if (!e) e = fill_in(c);
     if (!e) e = real_loop_new(&h->loop);
-    if (!e && c->owner & CONFIG_NAMESRV) e = start_namesrv(h);
-    if (!e && c->owner & CONFIG_BROKER) e = start_broker(h);
+    if (!e && h->namesrv_config && !h->namesrv_config->namesrv.kv_path)
+        e = set_text(h->namesrv_config, "kvConfigPath", "%s/namesrv/kvConfig.json", any->skylark.data_folder);
+    if (!e && h->namesrv_config) e = start_namesrv(h);
+    if (!e && h->broker_config) e = fill_in(h);
+    if (!e && h->broker_config) e = start_broker(h);
     const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     for (size_t i = 0; !e && i < sizeof signals / sizeof *signals; i++) e = real_loop_on_signal(h->loop, signals[i], on_signal, h);
     if (e) return e;
-    config_report_ignored(c);
+    config_report_ignored(any);
     if (h->broker && pthread_create(&h->broker_thread, NULL, run_broker, h)) return err_new(ERR_IO, "cannot start a thread");
     h->broker_runs = h->broker;
     return NULL;
@@ -224,14 +223,15 @@ static err_t stop(struct host *h)
     err_t e = broker_free(h->broker);
     real_loop_free(h->broker_loop);
     rpc_listener_close(h->names_port);
-    namesrv_free(h->namesrv);
+    err_t names = namesrv_free(h->namesrv);
     real_loop_free(h->loop);
-    return e;
+    if (e) err_drop(names, "the first error is told");
+    return e ? e : names;
 }
 
-int host_run(const char *name, struct config *config)
+int host_run(const char *name, struct config *broker, struct config *namesrv)
 {
-    struct host h = {.name = name, .config = config, .began_ms = now_ms()};
+    struct host h = {.broker_config = broker, .namesrv_config = namesrv, .began_ms = now_ms()};
     err_t e = start(&h);
     if (!e) {
         say_ready(&h);

@@ -63,10 +63,11 @@ static const char *find_config_file(int argc, char **argv)
 {
     const char *path = NULL;
     opterr = 0;
+    optind = 0;
     for (int c; (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;)
         if (c == 'c') path = optarg;
     opterr = 1;
-    optind = 1;
+    optind = 0;   /* getopt begins anew */
     return path;
 }
 

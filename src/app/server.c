@@ -5,13 +5,16 @@
 /* What the three servers have in common: read the options, help or run. */
 static int run(int argc, char **argv, const char *name, enum config_owner owner, const char *intro, const char *examples)
 {
-    struct options o;
+    struct options broker, namesrv;   /* the same, read twice */
     int status = EXIT_FINE;
-    err_t e = options_read(argc, argv, owner, &o);
+    err_t e = options_read(argc, argv, owner, &broker);
+    err_t again = options_read(argc, argv, owner, &namesrv);
     if (e) status = command_failed(name, e);
-    else if (o.help) options_help(name, owner, intro, examples);
-    else status = host_run(name, &o.config);
-    config_done(&o.config);
+    else if (broker.help) options_help(name, owner, intro, examples);
+    else status = host_run(name, owner & CONFIG_BROKER ? &broker.config : NULL, owner & CONFIG_NAMESRV ? &namesrv.config : NULL);
+    err_free(again);
+    config_done(&broker.config);
+    config_done(&namesrv.config);
     return status;
 }
 

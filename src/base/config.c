@@ -204,11 +204,21 @@ static void keep_ignored(struct config *c, struct slice key, struct slice value)
     free(map_put(&c->ignored, key, must_dup(value)));
 }
 
+/* "namesrv.listenPort": one side's key of a process that has both. */
+static enum config_owner narrow(struct slice *key, enum config_owner owner)
+{
+    struct slice name = *key;
+    if (slice_starts(name, SLICE("namesrv."))) *key = slice_skip(name, 8), owner &= CONFIG_NAMESRV;
+    else if (slice_starts(name, SLICE("broker."))) *key = slice_skip(name, 7), owner &= CONFIG_BROKER;
+    return owner;
+}
+
 err_t config_set(struct config *c, struct slice key, struct slice value)
 {
-    const struct key_row *row = find(key, c->owner);
+    enum config_owner owner = narrow(&key, c->owner);
+    const struct key_row *row = find(key, owner);
     if (row) return set_row(c, row, value);
-    if (!is_ignored(key, c->owner)) return unknown(key, c->owner);
+    if (!is_ignored(key, owner)) return unknown(key, owner);
     keep_ignored(c, key, value);
     return NULL;
 }

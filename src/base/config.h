@@ -47,7 +47,7 @@ void config_done(struct config *c);
 
 /* Sets what a properties text says. `from` names it in errors (a path). Errors: CONFIG. */
 err_t config_load(struct config *c, struct slice text, const char *from) MUST_CHECK;
-/* One key; the broker's when both sections of a server have it. Errors: CONFIG. */
+/* One key; the broker's when both sides of a server have it, unless it is written namesrv.KEY. Errors: CONFIG. */
 err_t config_set(struct config *c, struct slice key, struct slice value) MUST_CHECK;
 /* Logs the given keys that have no effect, in one line. */
 void config_report_ignored(const struct config *c);

@@ -50,7 +50,7 @@ void handle_kv_list(struct namesrv *ns, struct call *call)
     if (!e && !kv_list(&ns->kv, h.namespace, &arena, &table))
         e = err_new(ERR_NOT_FOUND, "No config item, Namespace: %.*s", SLICE_ARG(h.namespace));
     if (e) call_fail(call, e);
-    else reply_bean(call, &kv_table_bean, &table);
+    else reply_bean(call, NULL, NULL, &kv_table_bean, &table);
     arena_done(&arena);
 }
 

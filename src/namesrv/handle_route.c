@@ -50,7 +50,7 @@ void handle_cluster_info(struct namesrv *ns, struct call *call)
     struct cluster_info info;
     struct arena arena = ARENA_EMPTY;
     route_table_clusters(ns->routes, &arena, &info);
-    reply_bean(call, &cluster_info_bean, &info);
+    reply_bean(call, NULL, NULL, &cluster_info_bean, &info);
     arena_done(&arena);
 }
 
@@ -65,7 +65,7 @@ void handle_member_group(struct namesrv *ns, struct call *call)
         return;
     }
     route_table_members(ns->routes, h.cluster_name, h.broker_name, &arena, &group);
-    reply_bean(call, &member_group_reply_bean, &group);
+    reply_bean(call, NULL, NULL, &member_group_reply_bean, &group);
     arena_done(&arena);
 }
 
@@ -80,7 +80,7 @@ static void reply_topics(struct namesrv *ns, struct call *call, bool allowed, en
         return;
     }
     route_table_topics(ns->routes, choice, cluster, &arena, &list);
-    reply_bean(call, &topic_list_bean, &list);
+    reply_bean(call, NULL, NULL, &topic_list_bean, &list);
     arena_done(&arena);
 }
 
@@ -119,7 +119,7 @@ void handle_system_topic_list(struct namesrv *ns, struct call *call)
     struct topic_list list;
     struct arena arena = ARENA_EMPTY;
     route_table_system_topics(ns->routes, &arena, &list);
-    reply_bean(call, &topic_list_bean, &list);
+    reply_bean(call, NULL, NULL, &topic_list_bean, &list);
     arena_done(&arena);
 }
 

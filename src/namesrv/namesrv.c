@@ -102,14 +102,6 @@ err_t namesrv_free(struct namesrv *ns)
 
 /* --- what handlers share --- */
 
-void reply_bean(struct call *call, const struct bean *bean, const void *body)
-{
-    struct buf text = BUF_EMPTY;
-    bean_encode(bean, body, JSON_RAW, &text);
-    call_reply(call, RESPONSE_SUCCESS, NULL, NULL, NULL, buf_slice(&text));
-    buf_done(&text);
-}
-
 struct saved_reply {
     struct saver_waiter waiter;
     struct call *call;

@@ -6,6 +6,7 @@
 #include "namesrv/namesrv.h"
 #include "namesrv/route_table.h"
 #include "os/saver.h"
+#include "rpc/reply.h"
 
 struct namesrv {
     struct config *config;
@@ -33,8 +34,6 @@ static const int64_t BROKER_TIMEOUT_MS = 120000;   /* of a broker that does not 
 #undef HANDLER_broker
 #undef HANDLER_namesrv
 
-/* Answers with a bean as body, in the raw form. */
-void reply_bean(struct call *call, const struct bean *bean, const void *body);
 /* Answers SUCCESS once the saver's file holds the change. */
 void reply_when_saved(struct call *call, struct saver *saver);
 

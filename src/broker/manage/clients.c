@@ -1,5 +1,5 @@
 #include "broker/handlers.h"
-#include "broker/reply.h"
+#include "rpc/reply.h"
 
 #include "codec/body_check_client.h"
 #include "codec/body_queue.h"

@@ -1,6 +1,6 @@
 #include "broker/handlers.h"
 #include "broker/registration.h"
-#include "broker/reply.h"
+#include "rpc/reply.h"
 
 #include "base/log.h"
 

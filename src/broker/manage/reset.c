@@ -1,5 +1,5 @@
 #include "broker/handlers.h"
-#include "broker/reply.h"
+#include "rpc/reply.h"
 
 #include "base/log.h"
 #include "codec/body_stats.h"

@@ -1,4 +1,4 @@
-#include "broker/reply.h"
+#include "rpc/reply.h"
 
 void reply_bean(struct call *call, const struct header_kind *kind, const void *header, const struct bean *bean, const void *value)
 {

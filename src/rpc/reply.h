@@ -1,6 +1,6 @@
 /* reply.h - answers whose body is a bean. Threads: loop. */
-#ifndef SKYLARK_BROKER_REPLY_H
-#define SKYLARK_BROKER_REPLY_H
+#ifndef SKYLARK_RPC_REPLY_H
+#define SKYLARK_RPC_REPLY_H
 
 #include "codec/bean.h"
 #include "rpc/rpc.h"
