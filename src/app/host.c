@@ -219,7 +219,10 @@ static err_t start(struct host *h)
 
 static err_t stop(struct host *h)
 {
-    if (h->broker_runs) pthread_join(h->broker_thread, NULL);
+    if (h->broker_runs) {
+        pthread_join(h->broker_thread, NULL);
+        real_loop_adopt(h->broker_loop);
+    }
     err_t e = broker_free(h->broker);
     real_loop_free(h->broker_loop);
     rpc_listener_close(h->names_port);

@@ -19,7 +19,11 @@ struct slice {
 
 static inline struct slice slice_of(const void *p, size_t n) { return (struct slice){(const uint8_t *)p, n}; }
 static inline struct slice slice_text(const char *text) { return (struct slice){(const uint8_t *)text, text ? strlen(text) : 0}; }
-static inline bool slice_eq(struct slice a, struct slice b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+/* Most names that differ do so in length or in the first byte: memcmp is for the rest. */
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+    return a.n == b.n && (a.n == 0 || (a.p[0] == b.p[0] && (a.n == 1 || memcmp(a.p, b.p, a.n) == 0)));
+}
 static inline bool slice_starts(struct slice s, struct slice prefix) { return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0; }
 static inline struct slice slice_skip(struct slice s, size_t n) { return n <= s.n ? (struct slice){s.p + n, s.n - n} : (struct slice){NULL, 0}; }
 

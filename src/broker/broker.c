@@ -112,7 +112,7 @@ static err_t open_data(struct broker *b)
     char *folder;
     if (asprintf(&folder, "%s/config", b->cfg->store.root) < 0) return err_new(ERR_OUT_OF_MEMORY, NULL);
     err_t e = open_store(b);   /* first: it takes the lock of the folder */
-    if (!e) e = fs_make_folder(b->options.fs, folder);
+    if (!e) e = fs_make_durable_folder(b->options.fs, folder);
     if (!e) e = open_meta(b, folder);
     free(folder);
     return e;

@@ -48,7 +48,7 @@ static err_t make_folder_of(struct fs *fs, const char *path)
     char *slash = strrchr(folder, '/');
     if (!slash || slash == folder) return NULL;
     *slash = 0;
-    return fs_make_folder(fs, folder);
+    return fs_make_durable_folder(fs, folder);
 }
 
 static err_t open_kv(struct namesrv *ns, struct fs *fs)

@@ -97,6 +97,8 @@ static inline void stream_close(struct stream *s) { s->loop->ops->stream_close(s
 /* --- the libuv loop --- */
 err_t real_loop_new(struct loop **out) MUST_CHECK;
 void real_loop_run(struct loop *l);      /* until loop_stop */
+/* The calling thread owns the loop from here on: its former one has ended. */
+void real_loop_adopt(struct loop *l);
 void real_loop_stop(struct loop *l);     /* Thread: any */
 void real_loop_free(struct loop *l);     /* closes what is left open */
 /* Calls `fire(ctx, number)` on the loop when the process gets the signal. */

@@ -235,10 +235,12 @@ err_t real_loop_new(struct loop **out)
 void real_loop_run(struct loop *loop)
 {
     struct uv_loop *l = uv_of(loop);
-    l->thread = pthread_self();
+    real_loop_adopt(loop);
     while (!atomic_load(&l->stopping)) uv_run(&l->uv, UV_RUN_DEFAULT);
     atomic_store(&l->stopping, false);
 }
+
+void real_loop_adopt(struct loop *loop) { uv_of(loop)->thread = pthread_self(); }
 
 void real_loop_stop(struct loop *loop)
 {

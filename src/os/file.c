@@ -268,6 +268,19 @@ err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
     return e;
 }
 
+/* A folder that is there already may have been made a moment ago, by a process that died before it synced the name. */
+err_t fs_make_durable_folder(struct fs *fs, const char *path)
+{
+    char parent[PATH_MAX];
+    if (snprintf(parent, sizeof parent, "%s", path) >= (int)sizeof parent) return err_new(ERR_IO, "path too long: %s", path);
+    err_t e = fs_make_folder(fs, path);
+    for (char *slash; !e && (slash = strrchr(parent, '/'));) {
+        *slash = 0;
+        e = fs_sync_folder(fs, slash == parent ? "/" : parent);
+    }
+    return e;
+}
+
 struct tree {
     struct fs *fs;
     const char *path;

@@ -337,7 +337,8 @@ err_t consume_queue_trim(struct consume_queue *q)
         if (q->file && q->file_first == first) close_file(q);
         entry_path(q, first, path);
         e = fs_remove(q->files->fs, path);
-        q->new_files = true;
+        q->new_files = true;                         /* if the file came back, so would its old entries: S6 */
+        mark_dirty(q, q->end > 0 ? q->end - 1 : 0);
     }
     if (!kept) q->first = -1;
     buf_done(&starts);

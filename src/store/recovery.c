@@ -142,6 +142,7 @@ static err_t cut_log(struct recovery *r)
         if (!r->abnormal && is_clear(files, mapped_files_last(files)->start)) break;
         err_t e = mapped_files_remove_last(files);
         if (e) return e;
+        r->log->names_unsynced = true;
     }
     if (!r->abnormal && is_clear(files, r->end)) return NULL;
     if (!is_clear(files, r->end)) log_warn("store.torn_tail log_offset=%" PRId64 " text=\"the log is cut here\"", r->end);

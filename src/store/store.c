@@ -152,27 +152,11 @@ static err_t mark_running(struct store *s, const char *path)
     return e ? e : fs_sync_folder(s->fs, s->options.root);
 }
 
-/* Makes a folder whose name, and those of its parents, survive a power cut. */
-static err_t make_durable_folder(struct fs *fs, const char *path)
-{
-    bool there;
-    err_t e = file_exists(fs, path, &there);
-    if (e || there) return e;
-    e = fs_make_folder(fs, path);
-    char *parent = must_strdup(path);
-    for (char *slash; !e && (slash = strrchr(parent, '/'));) {
-        *slash = 0;
-        e = fs_sync_folder(fs, slash == parent ? "/" : parent);
-    }
-    free(parent);
-    return e;
-}
-
 static err_t open_files(struct store *s)
 {
     bool abnormal;
-    err_t e = make_durable_folder(s->fs, s->options.root);
-    if (!e) e = make_durable_folder(s->fs, s->options.log_folder);
+    err_t e = fs_make_durable_folder(s->fs, s->options.root);
+    if (!e) e = fs_make_durable_folder(s->fs, s->options.log_folder);
     if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
     if (!e) e = take_lock(s);
     if (e) return e;
