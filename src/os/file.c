@@ -268,16 +268,41 @@ err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
     return e;
 }
 
-/* A folder that is there already may have been made a moment ago, by a process that died before it synced the name. */
+static bool is_there(struct fs *fs, const char *path)
+{
+    struct file_info info;
+    err_t e = fs_info(fs, path, &info);
+    err_free(e);
+    return !e;
+}
+
+/* Cuts the last name off; nothing is left of "name" and "/name". Returns the folder that holds it. */
+static const char *cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash) {
+        *path = 0;
+        return ".";
+    }
+    *slash = 0;
+    return slash == path ? "/" : path;
+}
+
 err_t fs_make_durable_folder(struct fs *fs, const char *path)
 {
     char parent[PATH_MAX];
     if (snprintf(parent, sizeof parent, "%s", path) >= (int)sizeof parent) return err_new(ERR_IO, "path too long: %s", path);
-    err_t e = fs_make_folder(fs, path);
-    for (char *slash; !e && (slash = strrchr(parent, '/'));) {
-        *slash = 0;
-        e = fs_sync_folder(fs, slash == parent ? "/" : parent);
+    if (is_there(fs, path)) {   /* perhaps since a moment ago, by a process that died before it synced the name */
+        err_drop(fs_sync_folder(fs, cut_last(parent)), "who may not look into the folder above did not make this one");
+        return NULL;
     }
+    size_t there = strlen(parent);
+    do {
+        there = strlen(cut_last(parent));
+    } while (*parent && !is_there(fs, parent));
+    snprintf(parent, sizeof parent, "%s", path);
+    err_t e = fs_make_folder(fs, path);
+    while (!e && strlen(parent) > there) e = fs_sync_folder(fs, cut_last(parent));
     return e;
 }
 
