@@ -189,7 +189,7 @@ err_t groups_open(const struct groups_options *options, struct fs *fs, struct ta
     char path[4096];
     bool found;
     snprintf(path, sizeof path, "%s/subscriptionGroup.json", options->folder);
-    err_t e = fs_make_folder(fs, options->folder);
+    err_t e = fs_make_durable_folder(fs, options->folder);
     if (!e) e = saver_load(fs, path, decode_file, g, &found);
     if (e) {
         groups_free(g);

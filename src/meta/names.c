@@ -78,7 +78,8 @@ err_t topic_name_check(struct slice topic)
     if (e) return e;
     bool internal = topic_name_is_retry(topic) || topic_name_is_dead_letter(topic);
     if (internal && topic.n > RETRY_TOPIC_NAME_MAX)
-        return err_new(ERR_INVALID, "The specified topic: %.*s, and it's longer than topic max length: 255", SLICE_ARG(topic));
+        return err_new(ERR_INVALID, "The specified topic is DLQ or Retry topic: %.*s, and it's longer than topic max length: 255",
+                       SLICE_ARG(topic));
     if (!internal && topic.n > TOPIC_NAME_MAX)
         return err_new(ERR_INVALID, "The specified topic: %.*s, is longer than topic max length: 127", SLICE_ARG(topic));
     return NULL;

@@ -252,7 +252,7 @@ static err_t load(struct offsets *o, struct fs *fs, const char *folder, const ch
 {
     char other[4096];
     bool found;
-    err_t e = fs_make_folder(fs, folder);
+    err_t e = fs_make_durable_folder(fs, folder);
     if (!e) e = saver_load(fs, path, decode_file, o, &found);
     if (e || found) return e;
     snprintf(other, sizeof other, "%s/lmqConsumerOffset.json", folder);

@@ -144,7 +144,7 @@ err_t topics_open(const struct topics_options *options, struct fs *fs, struct ta
     char path[4096];
     bool found;
     snprintf(path, sizeof path, "%s/topics.json", options->folder);
-    err_t e = fs_make_folder(fs, options->folder);
+    err_t e = fs_make_durable_folder(fs, options->folder);
     if (!e) e = saver_load(fs, path, decode_file, t, &found);
     if (e) {
         topics_free(t);
