@@ -242,7 +242,7 @@ void flush_arm(struct store *s)
 
 static err_t flush_log_now(struct store *s)
 {
-    if (s->synced == s->log.written || s->mode == STORE_BROKEN) return NULL;
+    if ((s->synced == s->log.written && !s->log.names_unsynced) || s->mode == STORE_BROKEN) return NULL;
     struct log_sync now = {.fs = s->fs};   /* a worker may be busy with the other one */
     log_sync_begin(s, &now);
     sync_log(&now.work);

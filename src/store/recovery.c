@@ -156,6 +156,7 @@ static err_t load_queue(void *ctx, struct consume_queue *q)
     struct recovery *r = ctx;
     err_t e = consume_queue_load(q, r->abnormal ? r->from : r->end);
     if (e) return e;
+    q->new_files = r->abnormal;   /* whoever was killed may not have got to making their names durable */
     struct queue_entry last;
     if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last) && last.log_offset + last.size > r->dispatched)
         r->dispatched = last.log_offset + last.size;

@@ -93,7 +93,7 @@ class Folder:
 
 
 def broker_conf(folder, port, more=()):
-    lines = [f"brokerIP1={HOST}", f"listenPort={port}", *more]
+    lines = [f"brokerIP1={HOST}", f"listenPort={port}", f"haListenPort={port + 1}", *more]
     path = pathlib.Path(folder) / "broker.conf"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -105,7 +105,7 @@ def server(binary, folder, more=()):
     (first,) = free_ports(1, together=4)
     broker_port, (namesrv_port,) = first + 2, free_ports(1)
     conf = broker_conf(folder, broker_port, more)
-    command = [binary, "server", "--data", folder / "data", "--config", conf, "--set", f"namesrvListenPort={namesrv_port}"]
+    command = [binary, "server", "--data", folder / "data", "--config", conf, "--set", f"namesrv.listenPort={namesrv_port}"]
     process = Process(command, [namesrv_port, broker_port], folder / "server.log")
     process.namesrv, process.broker = f"{HOST}:{namesrv_port}", f"{HOST}:{broker_port}"
     process.broker_port = broker_port

@@ -17,7 +17,7 @@ enum {
 /* Which messages a pull asks for. */
 struct tag_filter {
     bool all;
-    const int32_t *codes;            /* borrowed: from the group's subscription, from `arena`, or from the held pull */
+    const int32_t *codes;            /* borrowed: from the group's subscription, or from `arena` */
     size_t count;
     struct arena arena;              /* of a subscription that came with the pull */
 };
@@ -28,8 +28,6 @@ struct held_pull {
     struct broker *broker;
     struct call *call;
     struct pull_header *header;
-    struct tag_filter filter;
-    int32_t codes[];
 };
 
 /* An error that carries the kind of prohibition in a field. */
@@ -193,37 +191,66 @@ static void free_held(struct held_pull *held)
     free(held);
 }
 
-/* Something arrived, or time is up. What arrived and does not match is passed over without a word to the client: it goes on
- * waiting behind it. */
+static err_t filter_of(struct broker *b, const struct pull_header *h, const struct group *group, int32_t *forbidden, struct tag_filter *out)
+{
+    if (h->sys_flag & PULL_HAS_SUBSCRIPTION) return carried_filter(h, out);
+    return known_filter(b, h, group, forbidden, out);
+}
+
+static void refuse(struct call *call, int32_t forbidden, err_t e)
+{
+    if (forbidden) forbid(call, forbidden, e);
+    else call_fail(call, e);
+}
+
+/* Looks again, by what the group subscribes to now. What arrived and does not match is passed over without a word to the
+ * client, which goes on waiting behind it. Returns whether it waits again. */
+static bool look_again(struct held_pull *held, const struct tag_filter *filter, enum wake_reason reason)
+{
+    struct broker *b = held->broker;
+    struct waiter *w = &held->waiter;
+    struct read_result r;
+    read_for(b, held->header, w->past, filter, &r);
+    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH) read_for(b, held->header, r.next_offset, filter, &r);
+    if (reason == WAKE_ARRIVED && r.status == READ_OFFSET_AT_END && w->deadline_ms > tasks_mono_ms(b->tasks)) {
+        hold_wait(&b->hold, w, held->header->topic, held->header->queue_id, r.next_offset, w->deadline_ms);
+        return true;
+    }
+    answer(b, held->call, held->header, &r);
+    return false;
+}
+
 static void on_wake(struct waiter *w, enum wake_reason reason)
 {
     struct held_pull *held = LIST_OWNER(w, struct held_pull, waiter);
     struct broker *b = held->broker;
-    struct read_result r;
+    struct tag_filter filter = {.arena = ARENA_EMPTY};
+    const struct group *group;
+    const struct topic *topic;
+    int32_t forbidden = 0;
+    bool waits = false;
+    err_t e = NULL;
     if (!rpc_conn_open(held->call->conn)) {
         call_drop(held->call);
-        free_held(held);
-        return;
+    } else {
+        e = check_pull(b, held->call, held->header, &forbidden, &group, &topic);
+        if (!e) e = filter_of(b, held->header, group, &forbidden, &filter);
+        if (e) refuse(held->call, forbidden, e);
+        else waits = look_again(held, &filter, reason);
     }
-    read_for(b, held->header, w->past, &held->filter, &r);
-    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH) read_for(b, held->header, r.next_offset, &held->filter, &r);
-    if (reason == WAKE_ARRIVED && r.status == READ_OFFSET_AT_END && w->deadline_ms > tasks_mono_ms(b->tasks)) {
-        hold_wait(&b->hold, w, held->header->topic, held->header->queue_id, r.next_offset, w->deadline_ms);
-        return;
-    }
-    answer(b, held->call, held->header, &r);
-    free_held(held);
+    arena_done(&filter.arena);
+    if (waits) return;
+    free(held->header);
+    free(held);
 }
 
-static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, const struct tag_filter *filter, int64_t past)
+static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, int64_t past)
 {
     int64_t wait_ms = b->cfg->broker.long_polling ? h->suspend_timeout_millis : b->cfg->broker.short_polling_ms;
-    struct held_pull *held = must_alloc(sizeof *held + filter->count * sizeof *held->codes);
+    struct held_pull *held = must_alloc(sizeof *held);
     held->broker = b;
     held->call = call;
     held->header = header_copy(&pull_kind, h);
-    held->filter = (struct tag_filter){.all = filter->all, .codes = held->codes, .count = filter->count};
-    if (filter->count) memcpy(held->codes, filter->codes, filter->count * sizeof *held->codes);
     held->waiter = (struct waiter){.wake = on_wake};
     hold_wait(&b->hold, &held->waiter, held->header->topic, h->queue_id, past, tasks_mono_ms(b->tasks) + wait_ms);
 }
@@ -258,7 +285,7 @@ static void pull(struct broker *b, struct call *call, const struct pull_header *
     commit_offset(b, call, h);
     read_for(b, h, h->queue_offset, filter, &r);
     bool may_wait = h->sys_flag & PULL_MAY_WAIT && h->suspend_timeout_millis > 0 && !call->oneway;
-    if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, filter, r.next_offset);
+    if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, r.next_offset);
     else answer(b, call, h, &r);
 }
 
@@ -273,9 +300,8 @@ void handle_pull(struct broker *b, struct call *call)
 
     err_t e = header_decode(&pull_kind, call->frame, &h);
     if (!e) e = check_pull(b, call, &h, &forbidden, &group, &topic);
-    if (!e) e = h.sys_flag & PULL_HAS_SUBSCRIPTION ? carried_filter(&h, &filter) : known_filter(b, &h, group, &forbidden, &filter);
-    if (e && forbidden) forbid(call, forbidden, e);
-    else if (e) call_fail(call, e);
+    if (!e) e = filter_of(b, &h, group, &forbidden, &filter);
+    if (e) refuse(call, forbidden, e);
     else if (!answer_reset(b, call, &h)) pull(b, call, &h, &filter);
     arena_done(&filter.arena);
 }
