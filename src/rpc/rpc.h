@@ -22,7 +22,7 @@ struct rpc_peer;
 /* One request that somebody made of us. */
 struct call {
     struct rpc_conn *conn;
-    const struct frame *frame;    /* fields; valid until the handler returns, then NULL */
+    const struct frame *frame;    /* fields; not to be touched after the handler returned */
     struct slice body;            /* likewise */
     int32_t code;
     int32_t version;

@@ -185,12 +185,6 @@ static void answer(struct broker *b, struct call *call, const struct pull_header
 
 /* --- waiting --- */
 
-static void free_held(struct held_pull *held)
-{
-    free(held->header);
-    free(held);
-}
-
 static err_t filter_of(struct broker *b, const struct pull_header *h, const struct group *group, int32_t *forbidden, struct tag_filter *out)
 {
     if (h->sys_flag & PULL_HAS_SUBSCRIPTION) return carried_filter(h, out);
