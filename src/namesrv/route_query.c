@@ -146,10 +146,7 @@ void route_table_system_topics(const struct route_table *t, struct arena *arena,
     struct cluster_info info;
     route_table_clusters(t, arena, &info);
     *out = (struct topic_list){.broker_address = {NULL, 0}};
-    for (size_t i = 0; i < info.clusters.count; i++) {
-        *(struct slice *)ADD(arena, out->topics) = info.clusters.items[i].name;
-        for (size_t k = 0; k < info.clusters.items[i].texts.count; k++)
-            *(struct slice *)ADD(arena, out->topics) = info.clusters.items[i].texts.items[k];
-    }
+    for (size_t i = 0; i < info.brokers.count; i++) *(struct slice *)ADD(arena, out->topics) = info.brokers.items[i].name;
+    for (size_t i = 0; i < info.clusters.count; i++) *(struct slice *)ADD(arena, out->topics) = info.clusters.items[i].name;
     if (info.brokers.count) out->broker_address = info.brokers.items[0].addresses.items[0].text;
 }

@@ -126,7 +126,7 @@ void caller_send(struct caller *c, struct slice bytes)
 
 int32_t caller_request(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body)
 {
-    struct frame_head head = {.form = c->form, .code = code, .opaque = ++c->opaque};
+    struct frame_head head = {.form = c->form, .code = code, .language = LANGUAGE_OTHER, .version = VERSION_5_5_0, .opaque = ++c->opaque};
     struct frame_writer w;
     struct buf b = BUF_EMPTY;
     frame_begin(&w, &b, &head);
