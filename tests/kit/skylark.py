@@ -1,7 +1,7 @@
 """Starts the real programs on free ports with data folders of their own, for tests that need processes."""
-import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -12,22 +12,26 @@ import time
 HOST = "127.0.0.1"
 
 
+def is_free(port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("0.0.0.0", port))
+        except OSError:
+            return False
+    return True
+
+
 def free_ports(count, together=1):
-    """Ports of which each begins a run of `together` free ones. They were free a moment ago; nobody holds them now."""
+    """Ports of which each begins a run of `together` free ones. They lie below those that the kernel gives to outgoing connections,
+    so that none of ours takes one before the server does."""
+    highest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]) - 8
     found = []
-    with contextlib.ExitStack() as held:
-        while len(found) < count:
-            with contextlib.ExitStack() as attempt:
-                first = attempt.enter_context(socket.socket())
-                first.bind((HOST, 0))
-                port = first.getsockname()[1]
-                try:
-                    for i in range(1, together):
-                        attempt.enter_context(socket.socket()).bind((HOST, port + i))
-                except (OSError, OverflowError):
-                    continue
-                held.push(attempt.pop_all())
-                found.append(port)
+    while len(found) < count:
+        port = random.SystemRandom().randrange(10240, highest)
+        near = any(abs(port - other) < 8 for other in found)
+        if not near and all(is_free(port + i) for i in range(together)):
+            found.append(port)
     return found
 
 
@@ -102,8 +106,8 @@ def broker_conf(folder, port, more=()):
 def server(binary, folder, more=()):
     """`skylark server`: name server and broker in one process. Ports: broker, its -2 neighbour, name server."""
     folder = pathlib.Path(folder)
-    (first,) = free_ports(1, together=4)
-    broker_port, (namesrv_port,) = first + 2, free_ports(1)
+    first, namesrv_port = free_ports(2, together=4)
+    broker_port = first + 2
     conf = broker_conf(folder, broker_port, more)
     command = [binary, "server", "--data", folder / "data", "--config", conf, "--set", f"namesrv.listenPort={namesrv_port}"]
     process = Process(command, [namesrv_port, broker_port], folder / "server.log")
