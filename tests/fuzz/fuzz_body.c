@@ -1,15 +1,24 @@
 /* Every JSON body and configuration file that is read by rows. What decodes, encodes; and that decodes again. */
 #include "fuzz/fuzz.h"
 
+#include "codec/body_connection.h"
 #include "codec/body_group_config.h"
 #include "codec/body_heartbeat.h"
+#include "codec/body_lists.h"
 #include "codec/body_queue.h"
+#include "codec/body_register.h"
+#include "codec/body_route.h"
+#include "codec/body_stats.h"
 #include "codec/body_subscription.h"
 #include "codec/body_topic_config.h"
 
 static const struct bean *const beans[] = {
-    &consumer_list_bean, &group_config_bean, &group_config_list_bean, &group_table_bean, &heartbeat_bean, &lock_reply_bean,
-    &lock_request_bean,  &subscription_bean,
+    &cluster_info_bean, &consume_stats_bean, &consumer_connections_bean, &consumer_list_bean, &data_version_bean,
+    &group_config_bean, &group_config_list_bean, &group_list_bean, &group_table_bean, &heartbeat_bean, &kv_table_bean,
+    &lock_reply_bean, &lock_request_bean, &member_group_reply_bean, &offset_list_bean, &offset_table_bean,
+    &producer_connections_bean, &queue_mapping_bean, &register_body_bean, &route_broker_bean, &subscription_bean,
+    &topic_config_bean, &topic_config_list_bean, &topic_list_bean, &topic_route_bean, &topic_stats_bean,
+    &topic_table_bean,
 };
 
 static void try_bean(const struct bean *b, struct slice text)
