@@ -49,8 +49,9 @@ bool slice_to_i64(struct slice s, int64_t *out)
     if (s.n == 0 || s.n > 19) return false;
     uint64_t v = 0;
     for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9') return false;
-        v = v * 10 + (uint64_t)(s.p[i] - '0');
+        uint64_t digit = (uint64_t)s.p[i] - '0';
+        if (digit > 9) return false;
+        v = v * 10 + digit;
     }
     if (v > (uint64_t)INT64_MAX + negative) return false;
     *out = negative ? (int64_t)(0 - v) : (int64_t)v;

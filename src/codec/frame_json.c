@@ -9,12 +9,18 @@ struct reader {
 
 enum { DEPTH_MAX = 32 };   /* of values we only skip */
 
-static void skip_space(struct reader *r)
+static void skip_spaces(struct reader *r)
 {
     while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r')) r->p++;
 }
 
-static bool accept(struct reader *r, uint8_t c)
+/* Clients write none, so the usual case is one comparison. */
+static inline void skip_space(struct reader *r)
+{
+    if (r->p < r->end && *r->p <= ' ') skip_spaces(r);
+}
+
+static inline bool accept(struct reader *r, uint8_t c)
 {
     skip_space(r);
     if (r->p == r->end || *r->p != c) return false;
@@ -127,6 +133,10 @@ static uint8_t *unescape(struct reader *r, uint8_t *w)
 static struct slice read_text(struct reader *r)
 {
     skip_space(r);
+    if (r->end - r->p >= 3 && r->p[0] == '"' && r->p[2] == '"' && r->p[1] != '\\' && r->p[1] != '"') {
+        r->p += 3;   /* one letter: most names of the short form, and many values */
+        return slice_of(r->p - 2, 1);
+    }
     if (r->p == r->end || (*r->p != '"' && *r->p != '\'')) {
         r->broken = true;
         return (struct slice){NULL, 0};
@@ -298,24 +308,46 @@ static uint8_t escape_letter(uint8_t c)
     return c < 0x20 ? 'u' : 0;
 }
 
-void frame_json_text(struct buf *out, struct slice s)
+/* None of the eight bytes has to be escaped. */
+static bool is_plain(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
+    uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
+    uint64_t marks = ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((word - ones * 0x20) & ~word);
+    return !(marks & tops);
+}
+
+static uint8_t *put_escaped(uint8_t *p, uint8_t c)
 {
     static const char digits[] = "0123456789abcdef";
+    uint8_t letter = escape_letter(c);
+    if (!letter) {
+        *p++ = c;
+        return p;
+    }
+    *p++ = '\\';
+    *p++ = letter;
+    if (letter != 'u') return p;
+    *p++ = '0';
+    *p++ = '0';
+    *p++ = (uint8_t)digits[c >> 4];
+    *p++ = (uint8_t)digits[c & 15];
+    return p;
+}
+
+void frame_json_text(struct buf *out, struct slice s)
+{
     uint8_t *p = buf_take(out, s.n * 6 + 2);   /* the worst case; what is left over is given back */
     *p++ = '"';
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t letter = escape_letter(s.p[i]);
-        if (!letter) {
-            *p++ = s.p[i];
-            continue;
-        }
-        *p++ = '\\';
-        *p++ = letter;
-        if (letter == 'u') {
-            *p++ = '0';
-            *p++ = '0';
-            *p++ = (uint8_t)digits[s.p[i] >> 4];
-            *p++ = (uint8_t)digits[s.p[i] & 15];
+    size_t i = 0;
+    while (i < s.n) {
+        uint64_t word;
+        if (s.n - i >= 8 && (memcpy(&word, s.p + i, 8), is_plain(word))) {
+            memcpy(p, &word, 8);
+            p += 8;
+            i += 8;
+        } else {
+            p = put_escaped(p, s.p[i++]);
         }
     }
     *p++ = '"';
