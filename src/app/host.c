@@ -85,6 +85,22 @@ static err_t listen_address(const struct config *c, int32_t port, struct addr *o
     return err_in(network_resolve(slice_text(c->netty.bind_address), (uint16_t)port, out), "bindAddress");
 }
 
+/* What the user can do about it, behind the error's own words. Takes e. */
+static err_t advise(err_t e, const char *port_key)
+{
+    char hint[160];
+    switch (err_code(e)) {
+    case ERR_NETWORK: snprintf(hint, sizeof hint, "end the process that has it, or take another port: --set %s=PORT", port_key); break;
+    case ERR_LOCKED: snprintf(hint, sizeof hint, "end the server that uses this folder, or take another folder: --data DIR"); break;
+    case ERR_DISK_FULL: snprintf(hint, sizeof hint, "make room, or take a folder on another disk: --data DIR"); break;
+    case ERR_IO: case ERR_NOT_FOUND: snprintf(hint, sizeof hint, "may this user write there? Another folder: --data DIR"); break;
+    default: return e;
+    }
+    err_t advised = err_new(err_code(e), "%s (%s)", err_text(e), hint);
+    err_free(e);
+    return advised;
+}
+
 static bool is_literal(const char *host)
 {
     struct addr a;
@@ -108,7 +124,8 @@ static err_t start_broker(struct host *h)
     }
     if (!e) e = real_loop_new(&h->broker_loop);
     o.loop = h->broker_loop;
-    return e ? e : broker_new(&o, &h->broker);
+    if (!e) e = broker_new(&o, &h->broker);
+    return advise(e, h->namesrv ? "broker.listenPort" : "listenPort");
 }
 
 static err_t start_namesrv(struct host *h)
@@ -117,11 +134,11 @@ static err_t start_namesrv(struct host *h)
     struct addr at;
     err_t e = listen_address(c, c->namesrv.listen_port, &at);
     if (!e) e = namesrv_new(c, fs_real(), h->loop, &h->namesrv);
-    if (e) return e;
+    if (e) return advise(e, "listenPort");
     struct rpc_service service = namesrv_service(h->namesrv);
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)c->netty.idle_seconds * 1000;
-    return rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port);
+    return advise(rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port), h->broker_config ? "namesrv.listenPort" : "listenPort");
 }
 
 static void *run_broker(void *arg)

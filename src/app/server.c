@@ -8,13 +8,13 @@ static int run(int argc, char **argv, const char *name, enum config_owner owner,
     struct options broker, namesrv;   /* the same, read twice */
     int status = EXIT_FINE;
     err_t e = options_read(argc, argv, owner, &broker);
-    err_t again = options_read(argc, argv, owner, &namesrv);
+    err_t again = e ? NULL : options_read(argc, argv, owner, &namesrv);
     if (e) status = command_failed(name, e);
     else if (broker.help) options_help(name, owner, intro, examples);
     else status = host_run(name, owner & CONFIG_BROKER ? &broker.config : NULL, owner & CONFIG_NAMESRV ? &namesrv.config : NULL);
     err_free(again);
     config_done(&broker.config);
-    config_done(&namesrv.config);
+    if (!e) config_done(&namesrv.config);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-enum { READ_BUFFER_BYTES = 256 * 1024 };
+enum { READ_BUFFER_BYTES = 128 * 1024 };
 
 struct uv_loop {
     struct loop loop;
