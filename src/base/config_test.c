@@ -128,7 +128,7 @@ TEST(config, an_update_is_all_or_nothing)
 {
     struct config c;
     config_init(&c, CONFIG_BROKER);
-    EXPECT_OK(config_update(&c, SLICE("autoCreateTopicEnable=false\nnoSuchKey=1\nflushDelayOffsetInterval=20000\n"), CONFIG_BROKER));
+    EXPECT_OK(config_update(&c, SLICE("autoCreateTopicEnable=false\nnoSuchKey=1\ndeleteWhen=05\n"), CONFIG_BROKER));
     EXPECT(!c.broker.auto_create_topic);
     EXPECT_ERR(config_update(&c, SLICE("autoCreateTopicEnable=true\nbrokerConfigPath=x\n"), CONFIG_BROKER), ERR_NO_PERMISSION);
     EXPECT_ERR(config_update(&c, SLICE("autoCreateTopicEnable=true\nshortPollingTimeMills=x\n"), CONFIG_BROKER), ERR_CONFIG);

@@ -1,8 +1,8 @@
 /* json.h - reading and writing JSON, strict and in the dialect of the official servers.
  * Facts    docs/protocol/remoting.md 1.5; vectors: tests/fixtures/vectors/json_dialect.jsonl
  * Dialect  read besides strict JSON: integer keys {0:…}, objects as keys {{…}:…}, single quotes, one trailing comma, comments,
- *          a byte order mark, \xHH, raw control characters; numbers as text and text as numbers. Refused: bare text keys,
- *          repeated commas, anything after the value, integers out of range
+ *          a byte order mark, \xHH, raw control characters; numbers as text and text as numbers.
+ *          Refused: bare text keys, repeated commas, anything after the value, integers out of range
  * Errors   sticky: after the first one every reader call answers "nothing" at once, and json_end() tells it (BODY). A loop over
  *          json_next() ends by itself
  * Limits   JSON_DEPTH_MAX levels; memory only for texts with escapes, from the caller's arena; never reads past the text

@@ -184,7 +184,8 @@ static uint8_t *unescape_unicode(struct json *j, uint8_t *to)
         const uint8_t *back = j->p;
         j->p += 2;
         int32_t low = hex(j, 4);
-        if (low >= 0xDC00 && low < 0xE000) return put_utf8(to, 0x10000u + ((uint32_t)(c - 0xD800) << 10) + (uint32_t)(low - 0xDC00));
+        uint32_t both = ((uint32_t)(c - 0xD800) << 10) + (uint32_t)(low - 0xDC00);
+        if (low >= 0xDC00 && low < 0xE000) return put_utf8(to, 0x10000 + both);
         j->p = back;
     }
     if (c < 0) {

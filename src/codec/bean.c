@@ -113,26 +113,27 @@ static bool begin_map(struct json *j, void *member)
 }
 
 #define UNUSED __attribute__((unused))
+#define FIELD  const struct bean_field *f UNUSED   /* types that need nothing from their row */
 
-static void text_read(struct json *j, const struct bean_field *f UNUSED, void *m) { *(struct slice *)m = json_text(j); }
-static void text_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m) { json_put_text(w, *(const struct slice *)m); }
-static bool text_absent(const struct bean_field *f UNUSED, const void *m) { return !((const struct slice *)m)->p; }
+static void text_read(struct json *j, FIELD, void *m) { *(struct slice *)m = json_text(j); }
+static void text_write(struct json_out *w, FIELD, const void *m) { json_put_text(w, *(const struct slice *)m); }
+static bool text_absent(FIELD, const void *m) { return !((const struct slice *)m)->p; }
 const struct bean_type bean_text = {text_read, text_write, text_absent};
 
-static void i32_read(struct json *j, const struct bean_field *f UNUSED, void *m) { *(int32_t *)m = json_i32(j); }
-static void i32_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m) { json_put_i64(w, *(const int32_t *)m); }
+static void i32_read(struct json *j, FIELD, void *m) { *(int32_t *)m = json_i32(j); }
+static void i32_write(struct json_out *w, FIELD, const void *m) { json_put_i64(w, *(const int32_t *)m); }
 const struct bean_type bean_i32 = {i32_read, i32_write, NULL};
 
-static void i64_read(struct json *j, const struct bean_field *f UNUSED, void *m) { *(int64_t *)m = json_i64(j); }
-static void i64_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m) { json_put_i64(w, *(const int64_t *)m); }
+static void i64_read(struct json *j, FIELD, void *m) { *(int64_t *)m = json_i64(j); }
+static void i64_write(struct json_out *w, FIELD, const void *m) { json_put_i64(w, *(const int64_t *)m); }
 const struct bean_type bean_i64 = {i64_read, i64_write, NULL};
 
-static void bool_read(struct json *j, const struct bean_field *f UNUSED, void *m) { *(bool *)m = json_bool(j); }
-static void bool_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m) { json_put_bool(w, *(const bool *)m); }
+static void bool_read(struct json *j, FIELD, void *m) { *(bool *)m = json_bool(j); }
+static void bool_write(struct json_out *w, FIELD, const void *m) { json_put_bool(w, *(const bool *)m); }
 const struct bean_type bean_bool = {bool_read, bool_write, NULL};
 
-static void double_read(struct json *j, const struct bean_field *f UNUSED, void *m) { *(double *)m = json_double(j); }
-static void double_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m) { json_put_double(w, *(const double *)m); }
+static void double_read(struct json *j, FIELD, void *m) { *(double *)m = json_double(j); }
+static void double_write(struct json_out *w, FIELD, const void *m) { json_put_double(w, *(const double *)m); }
 const struct bean_type bean_double = {double_read, double_write, NULL};
 
 /* By name in any case, or by number; what is neither is no choice. */
@@ -151,7 +152,7 @@ static void choice_write(struct json_out *w, const struct bean_field *f, const v
 {
     json_put_text(w, slice_text(((const char *const *)f->more)[*(const int32_t *)m]));
 }
-static bool choice_absent(const struct bean_field *f UNUSED, const void *m) { return *(const int32_t *)m < 0; }
+static bool choice_absent(FIELD, const void *m) { return *(const int32_t *)m < 0; }
 const struct bean_type bean_choice = {choice_read, choice_write, choice_absent};
 
 static void part_read(struct json *j, const struct bean_field *f, void *m) { bean_read(j, f->more, m); }
@@ -169,8 +170,11 @@ static void ref_read(struct json *j, const struct bean_field *f, void *m)
     bean_read(j, b, target);
     *(void **)m = target;
 }
-static void ref_write(struct json_out *w, const struct bean_field *f, const void *m) { bean_write(w, f->more, *(void *const *)m); }
-static bool ref_absent(const struct bean_field *f UNUSED, const void *m) { return !*(void *const *)m; }
+static void ref_write(struct json_out *w, const struct bean_field *f, const void *m)
+{
+    bean_write(w, f->more, *(void *const *)m);
+}
+static bool ref_absent(FIELD, const void *m) { return !*(void *const *)m; }
 const struct bean_type bean_ref = {ref_read, ref_write, ref_absent};
 
 static void list_read(struct json *j, const struct bean_field *f, void *m)
@@ -192,7 +196,7 @@ static void list_write(struct json_out *w, const struct bean_field *f, const voi
 }
 const struct bean_type bean_list = {list_read, list_write, list_absent};
 
-static void texts_read(struct json *j, const struct bean_field *f UNUSED, void *m)
+static void texts_read(struct json *j, FIELD, void *m)
 {
     if (!begin_list(j, m)) return;
     while (json_next(j)) {
@@ -200,7 +204,7 @@ static void texts_read(struct json *j, const struct bean_field *f UNUSED, void *
         if (text) *text = json_text(j);
     }
 }
-static void texts_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m)
+static void texts_write(struct json_out *w, FIELD, const void *m)
 {
     const BEAN_LIST(struct slice) *list = m;
     json_put_array(w);
@@ -209,7 +213,7 @@ static void texts_write(struct json_out *w, const struct bean_field *f UNUSED, c
 }
 const struct bean_type bean_texts = {texts_read, texts_write, list_absent};
 
-static void i32s_read(struct json *j, const struct bean_field *f UNUSED, void *m)
+static void i32s_read(struct json *j, FIELD, void *m)
 {
     if (!begin_list(j, m)) return;
     while (json_next(j)) {
@@ -217,7 +221,7 @@ static void i32s_read(struct json *j, const struct bean_field *f UNUSED, void *m
         if (v) *v = json_i32(j);
     }
 }
-static void i32s_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m)
+static void i32s_write(struct json_out *w, FIELD, const void *m)
 {
     const BEAN_LIST(int32_t) *list = m;
     json_put_array(w);
@@ -226,7 +230,7 @@ static void i32s_write(struct json_out *w, const struct bean_field *f UNUSED, co
 }
 const struct bean_type bean_i32s = {i32s_read, i32s_write, list_absent};
 
-static void pairs_read(struct json *j, const struct bean_field *f UNUSED, void *m)
+static void pairs_read(struct json *j, FIELD, void *m)
 {
     if (!begin_map(j, m)) return;
     while (json_next(j)) {
@@ -236,7 +240,7 @@ static void pairs_read(struct json *j, const struct bean_field *f UNUSED, void *
         p->value = json_text(j);
     }
 }
-static void pairs_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m)
+static void pairs_write(struct json_out *w, FIELD, const void *m)
 {
     const BEAN_LIST(struct pair) *list = m;
     json_put_object(w);
@@ -277,7 +281,7 @@ static int64_t integer_key(struct json *j)
     return id;
 }
 
-static void ids_read(struct json *j, const struct bean_field *f UNUSED, void *m)
+static void ids_read(struct json *j, FIELD, void *m)
 {
     if (!begin_map(j, m)) return;
     while (json_next(j)) {
@@ -287,7 +291,7 @@ static void ids_read(struct json *j, const struct bean_field *f UNUSED, void *m)
         e->text = json_text(j);
     }
 }
-static void ids_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m)
+static void ids_write(struct json_out *w, FIELD, const void *m)
 {
     const BEAN_LIST(struct id_text) *list = m;
     json_put_object(w);
@@ -299,7 +303,7 @@ static void ids_write(struct json_out *w, const struct bean_field *f UNUSED, con
 }
 const struct bean_type bean_ids = {ids_read, ids_write, list_absent};
 
-static void numbers_read(struct json *j, const struct bean_field *f UNUSED, void *m)
+static void numbers_read(struct json *j, FIELD, void *m)
 {
     if (!begin_map(j, m)) return;
     while (json_next(j)) {
@@ -311,7 +315,7 @@ static void numbers_read(struct json *j, const struct bean_field *f UNUSED, void
         e->number = json_i64(j);
     }
 }
-static void numbers_write(struct json_out *w, const struct bean_field *f UNUSED, const void *m)
+static void numbers_write(struct json_out *w, FIELD, const void *m)
 {
     const BEAN_LIST(struct id_number) *list = m;
     json_put_object(w);

@@ -37,5 +37,12 @@ err_t lock_request_decode(struct slice body, struct arena *arena, struct lock_re
     return bean_decode(&lock_request_bean, body, arena, "lock request", out);
 }
 
-void lock_reply_encode(const struct lock_reply *reply, struct buf *out) { bean_encode(&lock_reply_bean, reply, JSON_RAW, out); }
-void consumer_list_encode(const struct consumer_list *list, struct buf *out) { bean_encode(&consumer_list_bean, list, JSON_RAW, out); }
+void lock_reply_encode(const struct lock_reply *reply, struct buf *out)
+{
+    bean_encode(&lock_reply_bean, reply, JSON_RAW, out);
+}
+
+void consumer_list_encode(const struct consumer_list *list, struct buf *out)
+{
+    bean_encode(&consumer_list_bean, list, JSON_RAW, out);
+}

@@ -78,7 +78,8 @@ static err_t read_mappings(struct stream *s, struct arena *arena, struct registe
     for (uint32_t i = 0; i < count && !s->broken; i++) {
         struct slice text = take_text(s);
         if (s->broken) break;
-        struct queue_mapping *m = arena_list_add(arena, (void **)&out->table.mappings.items, &out->table.mappings.count, sizeof *m);
+        struct topic_table *table = &out->table;
+        struct queue_mapping *m = arena_list_add(arena, (void **)&table->mappings.items, &table->mappings.count, sizeof *m);
         if (!m) return err_new(ERR_BODY, "registration: too large");
         err_t e = bean_decode(&queue_mapping_bean, text, arena, "queue mapping", m);
         if (e) return e;

@@ -152,7 +152,8 @@ static err_t decode_file(void *ctx, struct slice text)
     for (size_t i = 0; !e && i < table.groups.count; i++) put(g, &table.groups.items[i]);
     for (size_t i = 0; !e && i < table.forbidden.count; i++) {
         const struct forbidden_group *f = &table.forbidden.items[i];
-        for (size_t k = 0; k < f->topics.count; k++) set_forbidden_bits(g, f->group, f->topics.items[k].topic, f->topics.items[k].bits);
+        for (size_t k = 0; k < f->topics.count; k++)
+            set_forbidden_bits(g, f->group, f->topics.items[k].topic, f->topics.items[k].bits);
     }
     if (!e && table.version) g->version = *table.version;
     arena_done(&arena);

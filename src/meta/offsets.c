@@ -312,7 +312,8 @@ int64_t offsets_query(const struct offsets *o, struct slice topic, struct slice 
     return q->reset >= 0 ? q->reset : q->committed;
 }
 
-void offsets_commit(struct offsets *o, struct slice client, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset)
+void offsets_commit(struct offsets *o, struct slice client, struct slice topic, struct slice group, int32_t queue_id,
+                    int64_t queue_offset)
 {
     struct queue_offsets *q = add_queue(o, topic, group, queue_id);
     if (!q) return;
@@ -342,8 +343,8 @@ void offsets_reset(struct offsets *o, struct slice topic, struct slice group, in
 {
     struct queue_offsets *q = add_queue(o, topic, group, queue_id);
     if (!q) return;
-    log_info("offset.reset group=\"%.*s\" topic=\"%.*s\" queue=%d from=%lld to=%lld", SLICE_ARG(group), SLICE_ARG(topic), queue_id,
-             (long long)q->committed, (long long)queue_offset);
+    log_info("offset.reset group=\"%.*s\" topic=\"%.*s\" queue=%d from=%lld to=%lld", SLICE_ARG(group), SLICE_ARG(topic),
+             queue_id, (long long)q->committed, (long long)queue_offset);
     q->reset = queue_offset;
     q->committed = queue_offset;
     o->changed = true;
@@ -400,9 +401,10 @@ void offsets_clone(struct offsets *o, struct slice from, struct slice to, struct
         if (slice_eq(g->group, from) && (!topic.p || slice_eq(g->topic, topic)))
             *(const struct group_offsets **)arena_list_add(&arena, (void **)&found, &count, sizeof *found) = g;
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < found[i]->count; k++)
-            if (found[i]->queues[k].committed >= 0)
-                offsets_commit(o, SLICE("clone"), found[i]->topic, to, found[i]->queues[k].queue_id, found[i]->queues[k].committed);
+        for (size_t k = 0; k < found[i]->count; k++) {
+            const struct queue_offsets *q = &found[i]->queues[k];
+            if (q->committed >= 0) offsets_commit(o, SLICE("clone"), found[i]->topic, to, q->queue_id, q->committed);
+        }
     arena_done(&arena);
 }
 

@@ -41,7 +41,8 @@ err_t offsets_close(struct offsets *o) MUST_CHECK;
 /* A pending reset wins over what was committed; -1 when there is neither. */
 int64_t offsets_query(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id);
 /* As the original, a commit may go backwards; that is logged with the client's address. Names over 255 bytes are ignored. */
-void offsets_commit(struct offsets *o, struct slice client, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
+void offsets_commit(struct offsets *o, struct slice client, struct slice topic, struct slice group, int32_t queue_id,
+                    int64_t queue_offset);
 void offsets_commit_pulled(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
 /* -1 when there is none. */
 int64_t offsets_query_pulled(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id);

@@ -46,15 +46,17 @@ err_t topics_close(struct topics *t) MUST_CHECK;
 /* Hot path: one hash lookup. NULL when there is none. */
 const struct topic *topics_find(const struct topics *t, struct slice name);
 
-/* A message came for a topic that does not exist: makes it after `default_topic`, if that one may be inherited from.
+/* A message came for a topic that is not there: makes it after `default_topic`, if that may be inherited from.
  * Errors: TOPIC_NOT_FOUND, with the wording that clients know. */
 err_t topics_create_on_send(struct topics *t, struct slice name, struct slice default_topic, int32_t queues, int32_t sys_flag,
                             const struct topic **out) MUST_CHECK;
 /* A retry or dead-letter topic: made when it is not there; its order flag follows. */
-const struct topic *topics_ensure(struct topics *t, struct slice name, int32_t queues, int32_t perm, bool order, int32_t sys_flag);
+const struct topic *topics_ensure(struct topics *t, struct slice name, int32_t queues, int32_t perm, bool order,
+                                  int32_t sys_flag);
 
 /* An administrator's request. `wanted->attributes` holds edits (keys with + or -, see attributes.h).
- * *out_changed is false when everything is as wanted already. Errors: INVALID (name, system topic, MIXED), REFUSED (attributes). */
+ * *out_changed is false when everything is as wanted already.
+ * Errors: INVALID (name, system topic, MIXED), REFUSED (attributes). */
 err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_changed) MUST_CHECK;
 /* Errors: INVALID for what clients may not delete. Deleting what is not there is fine. */
 err_t topics_delete(struct topics *t, struct slice name) MUST_CHECK;

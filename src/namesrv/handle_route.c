@@ -9,7 +9,8 @@ static bool is_ready(const struct namesrv *ns)
     return !c->wait_for_service || tasks_mono_ms(ns->tasks) >= ns->started_ms + (int64_t)c->wait_seconds * 1000;
 }
 
-static err_t find_route(struct namesrv *ns, const struct call *call, struct slice topic, struct arena *arena, struct topic_route *out)
+static err_t find_route(struct namesrv *ns, const struct call *call, struct slice topic, struct arena *arena,
+                        struct topic_route *out)
 {
     struct route_question q = {.topic = topic, .acting_master = ns->config->namesrv.support_acting_master};
     if (slice_eq(frame_get(call->frame, SLICE("__ZONE_MODE")), SLICE("true")))

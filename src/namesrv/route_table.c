@@ -303,7 +303,8 @@ static struct broker *seat(struct group *g, const struct registration *r, int64_
     return b;
 }
 
-enum registered route_table_register(struct route_table *t, const struct registration *r, int64_t now_ms, struct master *out_master)
+enum registered route_table_register(struct route_table *t, const struct registration *r, int64_t now_ms,
+                                     struct master *out_master)
 {
     struct group *known = map_get(&t->groups, r->group);
     *out_master = (struct master){{NULL, 0}, {NULL, 0}};
@@ -332,7 +333,8 @@ bool route_table_unregister(struct route_table *t, struct slice group, struct sl
 }
 
 /* Takes out every broker for which `gone` says so. */
-static size_t sweep(struct route_table *t, bool (*gone)(const struct broker *b, const void *ctx), const void *ctx, const char *why)
+static size_t sweep(struct route_table *t, bool (*gone)(const struct broker *b, const void *ctx), const void *ctx,
+                    const char *why)
 {
     struct map_entry *e;
     size_t n = 0;

@@ -49,7 +49,8 @@ struct master {
     struct slice ha_address;
 };
 
-enum registered route_table_register(struct route_table *t, const struct registration *r, int64_t now_ms, struct master *out_master);
+enum registered route_table_register(struct route_table *t, const struct registration *r, int64_t now_ms,
+                                     struct master *out_master);
 /* A broker leaves: taken out only if id and address are both those registered. True if it was. */
 bool route_table_unregister(struct route_table *t, struct slice group, struct slice address, int64_t id);
 /* Takes out all brokers whose last registration came by this connection; how many they were. */
