@@ -44,7 +44,11 @@ static void check_unique_id(json_t *row)
     EXPECT_TEXT(row_text(row, "id"), text);
 }
 
-TEST(message_id, offset_ids_of_both_address_families_and_malformed_ones) { each_vector("offset_message_id.jsonl", 30, check_offset_id); }
+TEST(message_id, offset_ids_of_both_address_families_and_malformed_ones)
+{
+    each_vector("offset_message_id.jsonl", 30, check_offset_id);
+}
+
 TEST(message_id, unique_ids_come_apart_and_together_again) { each_vector("unique_id.jsonl", 3, check_unique_id); }
 
 TEST(message_id, a_month_begins_at_midnight_utc_of_its_first_day)

@@ -11,9 +11,9 @@ static size_t ip_bytes(bool v6) { return v6 ? 16 : 4; }
 
 size_t record_size(const struct message *m, const struct addr *store_host)
 {
+    size_t head = RECORD_HEAD_BYTES - 8 + ip_bytes(m->born_host.v6) + ip_bytes(store_host->v6);
     size_t topic_length = m->topic.n > RECORD_TOPIC_MAX_V1 ? 2 : 1;
-    return RECORD_HEAD_BYTES - 8 + ip_bytes(m->born_host.v6) + ip_bytes(store_host->v6) + m->body.n + topic_length + m->topic.n + 2 +
-           m->properties.n;
+    return head + m->body.n + topic_length + m->topic.n + 2 + m->properties.n;
 }
 
 static uint8_t *put_host(uint8_t *p, const struct addr *host)
@@ -189,8 +189,8 @@ bool batch_next(struct slice *rest, struct message *out, bool *broken)
     if (total < 4 || total > rest->n) return false;
     struct slice one = slice_of(rest->p + 12, total >= 12 ? total - 12 : 0), flag;
     struct message m = {.flag = 0};
-    if (!take(&one, 4, &flag) || !take_counted(&one, 4, INT32_MAX, &m.body) || !take_counted(&one, 2, RECORD_PROPERTIES_MAX, &m.properties))
-        return false;
+    if (!take(&one, 4, &flag) || !take_counted(&one, 4, INT32_MAX, &m.body)) return false;
+    if (!take_counted(&one, 2, RECORD_PROPERTIES_MAX, &m.properties)) return false;
     m.flag = (int32_t)get_be32(flag.p);
     *out = m;
     *rest = slice_skip(*rest, total);

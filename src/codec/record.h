@@ -1,8 +1,8 @@
 /* record.h - one record of the commit log: a message as it lies on disk and travels to consumers.
- * Shape    total_size i32 | magic i32 | body_crc i32 | queue_id i32 | flag i32 | queue_offset i64 | log_offset i64 | sys_flag i32 |
- *          born_ms i64 | born ip 4 or 16, port i32 | store_ms i64 | store ip 4 or 16, port i32 | reconsume_times i32 |
- *          prepared_offset i64 | body length i32, body | topic length i8 (V2: i16), topic | properties length i16, properties
- *          The rest of a log file is skipped by a blank: i32 bytes left, i32 magic. Big-endian.
+ * Shape    total_size i32 | magic i32 | body_crc i32 | queue_id i32 | flag i32 | queue_offset i64 | log_offset i64 |
+ *          sys_flag i32 | born_ms i64 | born ip 4 or 16, port i32 | store_ms i64 | store ip 4 or 16, port i32 |
+ *          reconsume_times i32 | prepared_offset i64 | body length i32, body | topic length i8 (V2: i16), topic |
+ *          properties length i16, properties.   The rest of a log file is skipped by a blank: i32 bytes left, i32 magic.
  * Facts    docs/protocol/store.md 2
  * Threads  any */
 #ifndef SKYLARK_CODEC_RECORD_H

@@ -22,8 +22,17 @@ static struct buf encode(const struct message *m, const struct addr *store_host)
 static struct message sample(void)
 {
     return (struct message){
-        .topic = SLICE("Topic"), .queue_id = 3, .flag = -5, .sys_flag = SYS_FLAG_MULTI_TAGS, .born_ms = 1699999999999, .born_host = host_v4,
-        .reconsume_times = 2, .prepared_offset = 1ll << 40, .body = SLICE("body"), .properties = SLICE("a\x01" "b\x02")};
+        .topic = SLICE("Topic"),
+        .queue_id = 3,
+        .flag = -5,
+        .sys_flag = SYS_FLAG_MULTI_TAGS,
+        .born_ms = 1699999999999,
+        .born_host = host_v4,
+        .reconsume_times = 2,
+        .prepared_offset = 1ll << 40,
+        .body = SLICE("body"),
+        .properties = SLICE("a\x01" "b\x02"),
+    };
 }
 
 TEST(record, reads_back_what_was_encoded_with_hosts_of_either_family)

@@ -87,7 +87,8 @@ err_t commit_log_repair(struct commit_log *l)
     struct mapped_file *f = mapped_files_at(&l->files, l->written);
     while (f && l->spoiled > 0) {
         int64_t n = l->spoiled < (int64_t)sizeof zeros ? l->spoiled : (int64_t)sizeof zeros;
-        err_t e = file_write_at(f->file, l->written - f->start + l->spoiled - n, zeros, (size_t)n);   /* from the back: the first bytes decide */
+        /* From the back: as long as the first bytes are there, what follows them is damage and not a record. */
+        err_t e = file_write_at(f->file, l->written - f->start + l->spoiled - n, zeros, (size_t)n);
         if (e) return e;
         l->spoiled -= n;
     }
@@ -146,7 +147,8 @@ void commit_log_report(struct commit_log *l, int64_t at, const char *what)
 static bool starts_record(const uint8_t *p, int64_t at, int32_t size)
 {
     uint32_t magic = record_magic(p);
-    return (magic == RECORD_MAGIC_V1 || magic == RECORD_MAGIC_V2) && record_total_size(p) == (uint32_t)size && record_log_offset(p) == at;
+    bool is_record = magic == RECORD_MAGIC_V1 || magic == RECORD_MAGIC_V2;
+    return is_record && record_total_size(p) == (uint32_t)size && record_log_offset(p) == at;
 }
 
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out)

@@ -87,7 +87,7 @@ static void keep_open(struct consume_queue *q, struct file *f, int64_t first_ent
 {
     struct queue_files *all = q->files;
     close_file(q);
-    if (all->open_count >= OPEN_MAX) close_file(LIST_OWNER(list_first(&all->open), struct consume_queue, in_open));
+    if (all->open_count >= OPEN_MAX) consume_queue_rest(LIST_OWNER(list_first(&all->open), struct consume_queue, in_open));
     q->file = f;
     q->file_first = first_entry;
     list_add(&all->open, &q->in_open);
@@ -253,7 +253,8 @@ static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last,
     if (*remove) return fs_remove(q->files->fs, path);
     if (info.size == 0) return make_full_size(q, path);
     if (info.size == file_bytes(q)) return NULL;
-    return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but queue files of %" PRId64 " bytes are configured", path, info.size, file_bytes(q));
+    return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but queue files of %" PRId64 " bytes are configured", path, info.size,
+                   file_bytes(q));
 }
 
 static bool points_below(struct queue_entry e, int64_t log_limit)
@@ -347,25 +348,42 @@ err_t consume_queue_trim(struct consume_queue *q)
 
 /* --- what entries mean --- */
 
+struct ext_search {
+    int64_t at;
+    int64_t start;      /* of the file that holds it: the last one that begins at or before it */
+};
+
+static void search_ext_file(void *ctx, const char *name)
+{
+    struct ext_search *s = ctx;
+    int64_t start;
+    if (segment_start(name, &start) && start <= s->at) s->start = start;
+}
+
+static err_t read_ext(struct consume_queue *q, int64_t at, uint8_t unit[static QUEUE_EXT_HEAD_BYTES], size_t *got)
+{
+    char path[PATH_BYTES], folder[PATH_BYTES - FILE_NAME_DIGITS - 1];
+    struct ext_search search = {.at = at};
+    struct file *f;
+    snprintf(folder, sizeof folder, "%s/%.*s/%d", q->files->ext_folder, SLICE_ARG(q->topic->name), q->queue_id);
+    err_t e = fs_list(q->files->fs, folder, search_ext_file, &search);
+    if (e) return e;
+    segment_path(path, folder, search.start);
+    e = fs_open(q->files->fs, path, FILE_READ, &f);
+    if (e) return e;
+    e = file_read_at(f, at - search.start, unit, QUEUE_EXT_HEAD_BYTES, got);
+    file_close(f);
+    return e;
+}
+
+/* Ours are written without extension; those of the original are read from the file each time, which is slow and rare. */
 int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry entry)
 {
     int64_t at = queue_entry_ext_offset(entry);
     if (at < 0) return entry.tag_hash;
-    char path[PATH_BYTES], folder[PATH_BYTES - FILE_NAME_DIGITS - 1];
     uint8_t unit[QUEUE_EXT_HEAD_BYTES];
-    struct file *f;
     size_t got = 0;
-    int64_t start = 0;
-    snprintf(folder, sizeof folder, "%s/%.*s/%d", q->files->ext_folder, SLICE_ARG(q->topic->name), q->queue_id);
-    segment_path(path, folder, start);
-    err_t e = fs_open(q->files->fs, path, FILE_READ, &f);
-    if (e) {
-        err_drop(e, "an entry without its extension matches nothing");
-        return entry.tag_hash;
-    }
-    e = file_read_at(f, at, unit, sizeof unit, &got);
-    file_close(f);
-    err_drop(e, "an entry without its extension matches nothing");
+    err_drop(read_ext(q, at, unit, &got), "an entry without its extension matches nothing");
     return got == sizeof unit ? (int64_t)get_be64(unit + 2) : entry.tag_hash;
 }
 

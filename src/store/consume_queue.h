@@ -72,7 +72,10 @@ static inline void consume_queue_put(struct consume_queue *q, int64_t log_offset
 {
     queue_entry_put(buf_take(&q->pending, QUEUE_ENTRY_BYTES), log_offset, size, tag_hash);
 }
-static inline int64_t consume_queue_pending_end(const struct consume_queue *q) { return q->end + (int64_t)(q->pending.n / QUEUE_ENTRY_BYTES); }
+static inline int64_t consume_queue_pending_end(const struct consume_queue *q)
+{
+    return q->end + (int64_t)(q->pending.n / QUEUE_ENTRY_BYTES);
+}
 /* Writes what is pending: one write, or one for each file it reaches into. What fails stays pending. */
 err_t consume_queue_write(struct consume_queue *q) MUST_CHECK;
 /* A queue without entries begins at this offset: its first file is filled up to there. Older files go. */
@@ -80,7 +83,10 @@ err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset) MUST
 
 /* Reads up to n entries from `from` on; returns how many. Fewer at the end of the queue, or of a file. */
 size_t consume_queue_read(struct consume_queue *q, int64_t from, size_t n, struct queue_entry *out);
-static inline bool consume_queue_get(struct consume_queue *q, int64_t at, struct queue_entry *out) { return consume_queue_read(q, at, 1, out) == 1; }
+static inline bool consume_queue_get(struct consume_queue *q, int64_t at, struct queue_entry *out)
+{
+    return consume_queue_read(q, at, 1, out) == 1;
+}
 /* The tag hash, also when the entry only tells where in the extension file it is. */
 int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry e);
 /* First entry whose record is still there; `end` when none is. */

@@ -91,6 +91,7 @@ void dispatch_answer_overdue(void *store)
 void dispatch_upto(struct store *s, int64_t upto, int64_t upto_ms)
 {
     if (upto <= s->visible) return;
+    assert(!s->options.sync_flush || upto <= s->synced);   /* S1 */
     collect_entries(s, upto);
     write_entries(s);
     s->visible = upto;

@@ -215,7 +215,8 @@ static void queue_timer_fired(void *store)
 void flush_init(struct store *s)
 {
     s->log_sync = (struct log_sync){.work = {.run = sync_log, .done = log_synced}, .fs = s->fs};
-    s->queue_sync = (struct queue_sync){.work = {.run = sync_queues, .done = queues_synced}, .fs = s->fs, .checkpoint_path = s->checkpoint_path};
+    s->queue_sync = (struct queue_sync){
+        .work = {.run = sync_queues, .done = queues_synced}, .fs = s->fs, .checkpoint_path = s->checkpoint_path};
     timer_init(&s->log_timer, log_timer_fired, s);
     timer_init(&s->queue_timer, queue_timer_fired, s);
 }
@@ -228,16 +229,20 @@ void flush_done(struct store *s)
 
 bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running; }
 
+static void arm(struct store *s, struct timer *t, bool needed, int64_t delay_ms)
+{
+    if (needed && !t->armed) timer_start(s->tasks, t, delay_ms);
+}
+
 /* S8: a store at rest has no timer. */
 void flush_arm(struct store *s)
 {
     if (s->closed) return;
-    if (!s->options.sync_flush && s->synced < s->log.written && s->mode != STORE_BROKEN && !s->log_timer.armed && !s->log_sync.running)
-        timer_start(s->tasks, &s->log_timer, s->options.flush_interval_ms);
-    if (checkpoint_is_behind(s) && !s->queue_timer.armed && !s->queue_sync.running)
-        timer_start(s->tasks, &s->queue_timer, s->options.queue_flush_interval_ms);
-    if (s->options.sync_flush && !fifo_empty(&s->appends) && !s->answer_timer.armed)
-        timer_start(s->tasks, &s->answer_timer, s->options.sync_timeout_ms);
+    bool sync_flush = s->options.sync_flush;
+    bool log_is_behind = s->synced < s->log.written && s->mode != STORE_BROKEN;
+    arm(s, &s->log_timer, !sync_flush && log_is_behind && !s->log_sync.running, s->options.flush_interval_ms);
+    arm(s, &s->queue_timer, checkpoint_is_behind(s) && !s->queue_sync.running, s->options.queue_flush_interval_ms);
+    arm(s, &s->answer_timer, sync_flush && !fifo_empty(&s->appends), s->options.sync_timeout_ms);
 }
 
 static err_t flush_log_now(struct store *s)
@@ -267,7 +272,7 @@ static err_t flush_queues_now(struct store *s)
 
 err_t flush_all(struct store *s)
 {
-    err_t e = commit_log_write(&s->log);
+    err_t e = commit_log_repair(&s->log);
     if (!e) e = flush_log_now(s);
     if (e) return e;
     dispatch_upto(s, s->synced, s->last_ms);

@@ -175,9 +175,9 @@ static void check_entry(struct golden *g, struct slice topic, int32_t queue_id, 
     size_t last = json_array_size(entry) - 1;
     struct seen_tag seen = {0};
     struct read_filter filter = {.entry = see_tag, .ctx = &seen};
-    struct read_request r = {
-        .topic = topic, .queue_id = queue_id, .offset = json_integer_value(json_array_get(entry, 0)), .max_messages = 1, .max_bytes = 1, .max_scan = 1,
-        .filter = &filter};
+    struct read_request r = {.topic = topic, .queue_id = queue_id, .max_messages = 1, .max_bytes = 1, .max_scan = 1};
+    r.filter = &filter;
+    r.offset = json_integer_value(json_array_get(entry, 0));
     struct read_result got;
     store_read(g->store, &r, &got);
     if (at == g->damaged) {
@@ -194,9 +194,15 @@ static void check_entry(struct golden *g, struct slice topic, int32_t queue_id, 
 static const char *status_name(const struct read_result *r)
 {
     static const char *const names[] = {
-        [READ_FOUND] = "FOUND", [READ_NO_MATCH] = "NO_MATCHED_MESSAGE", [READ_NO_QUEUE] = "NO_MATCHED_LOGIC_QUEUE",
-        [READ_QUEUE_EMPTY] = "NO_MESSAGE_IN_QUEUE", [READ_OFFSET_TOO_SMALL] = "OFFSET_TOO_SMALL", [READ_OFFSET_AT_END] = "OFFSET_OVERFLOW_ONE",
-        [READ_OFFSET_PAST_END] = "OFFSET_OVERFLOW_BADLY", [READ_MESSAGE_GONE] = "MESSAGE_WAS_REMOVING"};
+        [READ_FOUND] = "FOUND",
+        [READ_NO_MATCH] = "NO_MATCHED_MESSAGE",
+        [READ_NO_QUEUE] = "NO_MATCHED_LOGIC_QUEUE",
+        [READ_QUEUE_EMPTY] = "NO_MESSAGE_IN_QUEUE",
+        [READ_OFFSET_TOO_SMALL] = "OFFSET_TOO_SMALL",
+        [READ_OFFSET_AT_END] = "OFFSET_OVERFLOW_ONE",
+        [READ_OFFSET_PAST_END] = "OFFSET_OVERFLOW_BADLY",
+        [READ_MESSAGE_GONE] = "MESSAGE_WAS_REMOVING",
+    };
     return names[r->status];
 }
 
@@ -204,8 +210,9 @@ static const char *status_name(const struct read_result *r)
 static void check_probe(struct golden *g, struct slice topic, int32_t queue_id, json_t *probe)
 {
     int32_t count = (int32_t)number(probe, "count");
-    struct read_request r = {
-        .topic = topic, .queue_id = queue_id, .offset = number(probe, "offset"), .max_messages = count ? count : 32, .max_bytes = 256 << 10, .max_scan = 800};
+    struct read_request r = {.topic = topic, .queue_id = queue_id, .max_bytes = 256 << 10, .max_scan = 800};
+    r.offset = number(probe, "offset");
+    r.max_messages = count ? count : 32;
     struct read_result got;
     store_read(g->store, &r, &got);
     assert_string_equal(status_name(&got), text(probe, "status"));
@@ -265,6 +272,18 @@ static void check_all(const char *name, bool crc_property)
 TEST(golden, a_clean_store) { check_all("clean", false); }
 TEST(golden, a_store_whose_server_was_killed) { check_all("crash", false); }
 TEST(golden, a_store_with_extended_queues_and_a_checksum_over_each_record) { check_all("ext", true); }
+TEST(golden, all_queues_are_rebuilt_from_the_log_alone)
+{
+    struct golden *g = golden_open("clean");
+    char path[700];
+    snprintf(path, sizeof path, "%s/consumequeue", g->root);
+    EXPECT_OK(store_close(g->store));
+    EXPECT_OK(fs_remove_tree(fs_real(), path));
+    reopen(g);
+    check_queues(g, json_object_get(g->expected, "consumeQueues"), true);
+    golden_close(g);
+}
+
 TEST(golden, a_store_with_a_torn_last_record) { check_all("torn", false); }
 
 TEST(golden, a_record_torn_in_its_properties_is_cut_though_its_body_is_whole)

@@ -126,7 +126,8 @@ static err_t load_one(struct mapped_files *m, int64_t start, bool last)
     if (e) return e;
     if (info.size == 0 && last) return fs_remove(m->fs, path);
     if (info.size != m->file_bytes && info.size != 0)
-        return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but files of %" PRId64 " bytes are configured", path, info.size, m->file_bytes);
+        return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but files of %" PRId64 " bytes are configured", path, info.size,
+                       m->file_bytes);
     if (m->count && start != mapped_file_end(mapped_files_last(m)))
         return err_new(ERR_CORRUPT, "the file before %s is missing", path);
     return open_old(m, start, info.size == 0);

@@ -59,7 +59,10 @@ void mapped_files_seal(struct mapped_files *m, int64_t end);
 
 /* The file that holds a position, or NULL. */
 struct mapped_file *mapped_files_at(const struct mapped_files *m, int64_t position);
-static inline struct mapped_file *mapped_files_last(const struct mapped_files *m) { return m->count ? m->all[m->count - 1] : NULL; }
+static inline struct mapped_file *mapped_files_last(const struct mapped_files *m)
+{
+    return m->count ? m->all[m->count - 1] : NULL;
+}
 static inline int64_t mapped_file_end(const struct mapped_file *f) { return f->start + f->size; }
 /* Bytes from a position of f to its end. */
 static inline struct slice mapped_file_from(const struct mapped_file *f, int64_t position)

@@ -101,7 +101,13 @@ static void discover_topic(void *ctx, const char *name)
     d->topic = slice_text(name);
     if (d->e || !queue_topic_is_legal(d->topic)) return;
     snprintf(folder, sizeof folder, "%s/%s", d->qs->files.folder, name);
+    struct file_info info = {.folder = true};
     d->e = fs_list(d->qs->files.fs, folder, discover_queue, d);
+    if (!d->e) return;
+    err_drop(fs_info(d->qs->files.fs, folder, &info), "the first error tells more");
+    if (info.folder) return;
+    err_drop(d->e, "a file among the folders is none of ours");
+    d->e = NULL;
 }
 
 err_t queues_discover(struct queues *qs)

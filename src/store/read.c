@@ -73,7 +73,7 @@ static bool add_record(struct reading *g, int64_t at, struct slice record)
     return true;
 }
 
-/* A hole in a queue repeats the entry behind it, see recovery.c. */
+/* S9 */
 static bool is_hole(struct reading *g, int64_t offset, struct queue_entry e, struct slice record)
 {
     if ((int64_t)get_be64(record.p + 20) == offset) return false;

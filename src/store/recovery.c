@@ -18,7 +18,7 @@
 
 enum {
     MARGIN_MS = 3000,                /* the original's: times in the checkpoint are not exact */
-    SEARCH_BYTES = 16 << 20,         /* how far behind a damaged record the next good one is looked for: four times the largest message */
+    SEARCH_BYTES = 16 << 20,         /* where the next good record is looked for: four times the largest message */
     PENDING_BYTES = 64 << 10,        /* of one queue, before they are written */
 };
 
@@ -51,7 +51,8 @@ static int64_t start_by_time(const struct recovery *r)
     const struct mapped_files *files = &r->log->files;
     for (size_t i = files->count; i-- > 0;) {
         struct message m;
-        if (first_record(files->all[i], &m) && (!r->abnormal || m.store_ms <= sure_ms(&r->s->checkpoint))) return files->all[i]->start;
+        if (!first_record(files->all[i], &m)) continue;
+        if (!r->abnormal || m.store_ms <= sure_ms(&r->s->checkpoint)) return files->all[i]->start;
     }
     return commit_log_first(r->log);
 }
@@ -158,20 +159,23 @@ static err_t load_queue(void *ctx, struct consume_queue *q)
     if (e) return e;
     q->new_files = r->abnormal;   /* whoever was killed may not have got to making their names durable */
     struct queue_entry last;
-    if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last) && last.log_offset + last.size > r->dispatched)
-        r->dispatched = last.log_offset + last.size;
+    if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last)) {
+        int64_t behind = last.log_offset + last.size;
+        if (behind > r->dispatched) r->dispatched = behind;
+    }
     consume_queue_rest(q);
     return NULL;
 }
 
 /* --- 5: entries for all that follows --- */
 
-/* S10: a hole is filled with the entry that follows it; it keeps the offsets right and is never served. */
+/* S9: a hole is filled with the entry that follows it; it keeps the offsets right and is never served. */
 static void fill_hole(struct consume_queue *q, int64_t queue_offset, const struct message *m, int64_t tag_hash)
 {
     log_warn("store.queue_hole topic=\"%.*s\" queue=%d first=%" PRId64 " end=%" PRId64, SLICE_ARG(q->topic->name), q->queue_id,
              consume_queue_pending_end(q), queue_offset);
-    while (consume_queue_pending_end(q) < queue_offset) consume_queue_put(q, m->log_offset, (int32_t)record_read_size(m), tag_hash);
+    int32_t size = (int32_t)record_read_size(m);
+    while (consume_queue_pending_end(q) < queue_offset) consume_queue_put(q, m->log_offset, size, tag_hash);
 }
 
 /* A topic that was deleted and made again counts from 0 again; its old records are still in the log. */
@@ -294,7 +298,7 @@ err_t recovery_run(struct store *s, bool abnormal)
     if (!e) e = queues_each(&s->queues, finish_queue, &r);
     if (!e && abnormal) e = sync_log(&r);
     if (!e) mapped_files_seal(&s->log.files, s->log.written);
-    log_info("store.open root=\"%s\" last_stop=%s log_first=%" PRId64 " log_end=%" PRId64 " scanned_from=%" PRId64, s->options.root,
-             abnormal ? "abnormal" : "good", commit_log_first(&s->log), r.end, r.from);
+    log_debug("store.open root=\"%s\" last_stop=%s log_end=%" PRId64 " scanned_from=%" PRId64, s->options.root,
+              abnormal ? "abnormal" : "good", r.end, r.from);
     return e;
 }

@@ -16,8 +16,8 @@ static int64_t due_ms(const struct message *m, int64_t level)
 int64_t redispatch_tag_hash(const struct message *m)
 {
     int64_t level;
-    if (slice_eq(m->topic, SLICE("SCHEDULE_TOPIC_XXXX")) && slice_to_i64(properties_get(m->properties, SLICE("DELAY")), &level) && level > 0)
-        return due_ms(m, level);
+    bool scheduled = slice_eq(m->topic, SLICE("SCHEDULE_TOPIC_XXXX"));
+    if (scheduled && slice_to_i64(properties_get(m->properties, SLICE("DELAY")), &level) && level > 0) return due_ms(m, level);
     return tags_hash(properties_get(m->properties, SLICE("TAGS")));
 }
 

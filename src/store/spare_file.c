@@ -3,7 +3,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Thread: worker. */
+/* Blocks are allocated, not written. Measured (ext4, Linux 6.18; CPU of each write of 1.2 / 70 / 614 KB):
+ *   allocated 0.9 / 22 / 167 us, written with zeros before 6.9 / 18 / 117 us, and 20 ms more for each 100 MB written.
+ * Zeros ahead cost as much as they save on large writes, and make small ones seven times dearer (pages come in large folios).
+ * With a sync behind each write CPU is equal; a lone small message waits 160 us instead of 300, for twice the bytes on disk.
+ * Thread: worker. */
 static void make(struct work *w)
 {
     struct spare_file *s = LIST_OWNER(w, struct spare_file, work);
@@ -28,8 +32,9 @@ static void made(struct work *w)
 void spare_file_init(struct spare_file *s, struct fs *fs, struct tasks *tasks, const char *folder, int64_t size,
                      void (*ended)(void *ctx), void *ctx)
 {
-    *s = (struct spare_file){
-        .work = {.run = make, .done = made}, .tasks = tasks, .fs = fs, .folder = must_strdup(folder), .size = size, .ended = ended, .ctx = ctx};
+    *s = (struct spare_file){.tasks = tasks, .fs = fs, .size = size, .ended = ended, .ctx = ctx};
+    s->work = (struct work){.run = make, .done = made};
+    s->folder = must_strdup(folder);
 }
 
 void spare_file_done(struct spare_file *s)

@@ -97,6 +97,7 @@ struct store {
     bool queues_in_doubt;        /* a sync of queues failed: the checkpoint stays, and so does `abort` */
     bool closed;
     int64_t recent_bytes;
+    uint64_t deletions;          /* topics deleted in this run */
     struct store_counts counts;
 };
 

@@ -11,6 +11,8 @@
 
 enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255 };
 
+#define DELETED "deleted-"   /* then a number: queues of a deleted topic, on their way out */
+
 static char *path_in(const char *root, const char *name)
 {
     char path[PATH_BYTES];
@@ -20,7 +22,10 @@ static char *path_in(const char *root, const char *name)
 
 /* --- writing on and off --- */
 
-static const char *mode_text(enum store_mode mode) { return mode == STORE_FULL ? "retried every second" : "until the next start"; }
+static const char *mode_text(enum store_mode mode)
+{
+    return mode == STORE_FULL ? "a try succeeds, one each second" : "the next start";
+}
 
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e)
 {
@@ -28,7 +33,7 @@ void store_stop_writing(struct store *s, enum store_mode mode, err_t e)
         s->mode = mode;
         free(s->why);
         s->why = must_strdup(err_text(e));
-        log_error("store.writing_stopped root=\"%s\" text=\"%s\" how_long=\"%s\"", s->options.root, s->why, mode_text(mode));
+        log_error("store.writing_stopped root=\"%s\" text=\"%s\" until=\"%s\"", s->options.root, s->why, mode_text(mode));
     }
     err_free(e);
     if (s->mode == STORE_FULL && !s->closed) timer_start(s->tasks, &s->retry_timer, RETRY_MS);
@@ -66,7 +71,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     struct store *s = must_zero(sizeof *s);
     s->options = *options;
     s->options.root = must_strdup(options->root);
-    s->options.log_folder = options->log_folder ? must_strdup(options->log_folder) : path_in(options->root, "commitlog");
+    s->options.log_folder = options->log_folder ? must_strdup(options->log_folder) : path_in(s->options.root, "commitlog");
     s->fs = fs;
     s->tasks = tasks;
     s->checkpoint_path = path_in(options->root, "checkpoint");
@@ -152,6 +157,15 @@ static err_t mark_running(struct store *s, const char *path)
     return e ? e : fs_sync_folder(s->fs, s->options.root);
 }
 
+static void remove_leftover(void *ctx, const char *name)
+{
+    struct store *s = ctx;
+    if (!slice_starts(slice_text(name), SLICE(DELETED))) return;
+    char *path = path_in(s->options.root, name);
+    err_drop(fs_remove_tree(s->fs, path), "it is tried again at the next start");
+    free(path);
+}
+
 static err_t open_files(struct store *s)
 {
     bool abnormal;
@@ -163,22 +177,32 @@ static err_t open_files(struct store *s)
     char *path = path_in(s->options.root, "abort");
     e = file_exists(s->fs, path, &abnormal);
     if (!e) e = load_checkpoint(s);
+    if (!e) e = fs_list(s->fs, s->options.root, remove_leftover, s);
     if (!e) e = queues_discover(&s->queues);
-    if (!e) e = commit_log_open(&s->log, s->fs, s->tasks, s->options.log_folder, s->options.log_file_bytes, store_job_ended, s);
+    if (!e) {
+        e = commit_log_open(&s->log, s->fs, s->tasks, s->options.log_folder, s->options.log_file_bytes, store_job_ended, s);
+    }
     if (!e) e = mark_running(s, path);
     if (!e) e = recovery_run(s, abnormal);
     free(path);
     return e;
 }
 
+static err_t check_options(const struct store_options *o)
+{
+    if (strlen(o->root) > ROOT_BYTES_MAX || (o->log_folder && strlen(o->log_folder) > ROOT_BYTES_MAX))
+        return err_new(ERR_CONFIG, "the path of the store is too long: %s", o->root);
+    if (o->log_file_bytes >= RECORD_SMALLEST && o->queue_file_entries > 0) return NULL;
+    return err_new(ERR_CONFIG, "store files of %" PRId64 " bytes and %" PRId64 " entries are too small", o->log_file_bytes,
+                   o->queue_file_entries);
+}
+
 err_t store_open(const struct store_options *options, struct fs *fs, struct tasks *tasks, struct store **out)
 {
-    if (strlen(options->root) > ROOT_BYTES_MAX) return err_new(ERR_CONFIG, "the path of the store is too long: %s", options->root);
-    if (options->log_file_bytes < RECORD_SMALLEST || options->queue_file_entries < 1)
-        return err_new(ERR_CONFIG, "store files of %" PRId64 " bytes and %" PRId64 " entries are too small", options->log_file_bytes,
-                       options->queue_file_entries);
+    err_t e = check_options(options);
+    if (e) return e;
     struct store *s = store_new(options, fs, tasks);
-    err_t e = open_files(s);
+    e = open_files(s);
     if (e) {
         e = err_in(e, "open the store in %s", options->root);
         store_free(s);
@@ -230,22 +254,30 @@ err_t store_close(struct store *s)
 
 static err_t refuse(const struct store *s)
 {
+    if (s->closed) return err_new(ERR_NOT_AVAILABLE, "the store is closed");
     return err_new(s->mode == STORE_FULL ? ERR_DISK_FULL : ERR_NOT_AVAILABLE, "writing is off: %s", s->why);
 }
 
-static size_t topic_max(struct slice topic) { return slice_starts(topic, SLICE("%RETRY%")) ? TOPIC_MAX_RETRY : RECORD_TOPIC_MAX_V1; }
+static size_t topic_max(struct slice topic)
+{
+    return slice_starts(topic, SLICE("%RETRY%")) ? TOPIC_MAX_RETRY : RECORD_TOPIC_MAX_V1;
+}
+
+static err_t check_length(const char *part, size_t n, size_t limit)
+{
+    if (n <= limit) return NULL;
+    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its %s has %zu bytes, the limit is %zu", part, n, limit);
+}
 
 static err_t check_message(const struct store *s, const struct message *m)
 {
-    if (m->body.n > (size_t)s->options.max_message_bytes)
-        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its body has %zu bytes, the limit is %d", m->body.n, s->options.max_message_bytes);
-    if (m->properties.n > RECORD_PROPERTIES_MAX)
-        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its properties have %zu bytes, the limit is %d", m->properties.n,
-                       RECORD_PROPERTIES_MAX);
-    if (m->topic.n > topic_max(m->topic))
-        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its topic has %zu bytes, the limit is %zu", m->topic.n, topic_max(m->topic));
+    err_t e = check_length("body", m->body.n, (size_t)s->options.max_message_bytes);
+    if (!e) e = check_length("property text", m->properties.n, RECORD_PROPERTIES_MAX);
+    if (!e) e = check_length("topic", m->topic.n, topic_max(m->topic));
+    if (e) return e;
     if (!queue_topic_is_legal(m->topic) || m->queue_id < 0)
-        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: \"%.*s\" with queue %d is not a place for messages", SLICE_ARG(m->topic), m->queue_id);
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: queue %d of topic \"%.*s\" cannot be", m->queue_id,
+                       SLICE_ARG(m->topic));
     if (m->sys_flag & SYS_FLAG_INNER_BATCH) return err_new(ERR_NOT_SUPPORTED, "batches stored as one record are not supported");
     return NULL;
 }
@@ -290,23 +322,36 @@ static void append_one(struct store *s, struct consume_queue *q, const struct me
     s->counts.bytes += size;
 }
 
-err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx, struct appended *out)
+/* Who waits for the disk is answered with the records' visibility, the others when they are written. */
+static void remember_append(struct store *s, bool wait_sync, append_done *done, void *ctx)
+{
+    bool sync_flush = s->options.sync_flush;
+    struct waiting_append *w = fifo_push(sync_flush && !wait_sync ? &s->early : &s->appends, sizeof *w);
+    *w = (struct waiting_append){done, ctx, commit_log_end(&s->log), INT64_MAX};
+    if (sync_flush) w->due_ms = tasks_mono_ms(s->tasks) + s->options.sync_timeout_ms;
+}
+
+static err_t make_room(struct store *s, size_t bytes)
+{
+    err_t e = commit_log_make_room(&s->log, bytes);
+    if (e && err_code(e) != ERR_MESSAGE_ILLEGAL) store_stop_writing(s, STORE_FULL, err_new(err_code(e), "%s", err_text(e)));
+    return e;
+}
+
+err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
+                   struct appended *out)
 {
     assert_on_loop(s->tasks);
     assert(count > 0);
     size_t bytes;
-    if (s->mode != STORE_WRITABLE || s->closed) return s->closed ? err_new(ERR_NOT_AVAILABLE, "the store is closed") : refuse(s);
+    if (s->mode != STORE_WRITABLE || s->closed) return refuse(s);
     err_t e = check_all(s, m, count, &bytes);
-    if (e) return e;
-    e = commit_log_make_room(&s->log, bytes);
-    if (e && err_code(e) != ERR_MESSAGE_ILLEGAL) store_stop_writing(s, STORE_FULL, err_new(err_code(e), "%s", err_text(e)));
+    if (!e) e = make_room(s, bytes);
     if (e) return e;
     struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id);
     s->last_ms = tasks_wall_ms(s->tasks);
     for (size_t i = 0; i < count; i++) append_one(s, q, &m[i], &out[i]);
-    struct fifo *waiting = s->options.sync_flush && !wait_sync ? &s->early : &s->appends;
-    struct waiting_append *w = fifo_push(waiting, sizeof *w);
-    *w = (struct waiting_append){done, ctx, commit_log_end(&s->log), s->options.sync_flush ? tasks_mono_ms(s->tasks) + s->options.sync_timeout_ms : INT64_MAX};
+    remember_append(s, wait_sync, done, ctx);
     s->counts.messages += count;
     return NULL;
 }
@@ -356,14 +401,13 @@ static void removed_folder(struct work *w)
 void store_delete_topic(struct store *s, struct slice topic)
 {
     assert_on_loop(s->tasks);
-    static uint64_t number;
     if (!map_get(&s->queues.topics, topic)) return;
     char path[PATH_BYTES];
     struct removal *r = must_zero(sizeof *r);
     r->work = (struct work){.run = remove_folder, .done = removed_folder};
     r->fs = s->fs;
     snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder, SLICE_ARG(topic));
-    snprintf(r->path, sizeof r->path, "%s/deleted-%" PRIu64, s->options.root, number++);
+    snprintf(r->path, sizeof r->path, "%s/" DELETED "%" PRIu64, s->options.root, s->deletions++);
     queues_delete(&s->queues, topic);
     err_t e = fs_rename(s->fs, path, r->path);   /* at once, so that a new topic of that name begins empty */
     if (err_code(e) == ERR_NOT_FOUND) {

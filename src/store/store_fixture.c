@@ -95,7 +95,11 @@ void store_fixture_free(struct store_fixture *f)
 struct message store_fixture_message(const char *topic, int32_t queue_id, const char *body)
 {
     return (struct message){
-        .topic = slice_text(topic), .queue_id = queue_id, .body = slice_text(body), .properties = SLICE("TAGS\x01TagA\x02"), .tag_hash = 2598919,
+        .topic = slice_text(topic),
+        .queue_id = queue_id,
+        .body = slice_text(body),
+        .properties = SLICE("TAGS\x01TagA\x02"),
+        .tag_hash = 2598919,
         .born_host = {.ip = {10, 0, 0, 1}, .port = 1234},
     };
 }
@@ -116,7 +120,7 @@ struct appended store_fixture_append(struct store_fixture *f, const char *topic,
 enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset, struct buf *out)
 {
     struct read_request r = {
-        .topic = slice_text(topic), .queue_id = queue_id, .offset = offset, .max_messages = 1, .max_bytes = 1 << 20, .max_scan = 1};
+        .topic = slice_text(topic), .queue_id = queue_id, .offset = offset, .max_messages = 1, .max_bytes = 1, .max_scan = 1};
     struct read_result got;
     store_read(f->store, &r, &got);
     if (got.status == READ_FOUND) {

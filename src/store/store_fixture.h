@@ -37,7 +37,8 @@ err_t store_fixture_try(struct store_fixture *f, const struct message *m, struct
 /* The message at that offset has that body. */
 void store_fixture_expect(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset, const char *body);
 /* Reads one message; its body goes to `out` as text. */
-enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset, struct buf *out);
+enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset,
+                                    struct buf *out);
 int64_t store_fixture_max(struct store_fixture *f, const char *topic, int32_t queue_id);
 void store_fixture_done(void *f, err_t e);   /* an append_done */
 

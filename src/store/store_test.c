@@ -267,10 +267,12 @@ TEST(store, goes_on_over_many_log_and_queue_files)
 
 /* --- reading --- */
 
-static struct read_result read_from(struct store_fixture *f, int64_t offset, int32_t max_messages, int32_t max_bytes, const struct read_filter *filter)
+static struct read_result read_from(struct store_fixture *f, int64_t offset, int32_t max_messages, int32_t max_bytes,
+                                    const struct read_filter *filter)
 {
-    struct read_request r = {
-        .topic = SLICE("T"), .offset = offset, .max_messages = max_messages, .max_bytes = max_bytes, .max_scan = 1000, .filter = filter};
+    struct read_request r = {.topic = SLICE("T"), .offset = offset, .max_scan = 1000, .filter = filter};
+    r.max_messages = max_messages;
+    r.max_bytes = max_bytes;
     struct read_result got;
     store_read(f->store, &r, &got);
     return got;

@@ -471,7 +471,8 @@ static err_t sim_allocate(struct file *f, int64_t size)
     make_room(n, size);
     int64_t missing = 0;
     for (int64_t b = 0; b < blocks_of(size); b++) missing += !(n->flags[b] & ALLOCATED);
-    if (s->space >= 0 && s->space < missing * BLOCK) return err_new(ERR_DISK_FULL, "allocate %s: no space left", file_of(f)->path);
+    if (s->space >= 0 && s->space < missing * BLOCK)
+        return err_new(ERR_DISK_FULL, "allocate %s: no space left", file_of(f)->path);
     for (int64_t b = 0; b < blocks_of(size); b++) allocate_block(s, n, b);
     if (size > n->size) n->size = size;
     return NULL;
@@ -668,7 +669,8 @@ struct sim_fs *sim_fs_new(uint64_t seed)
 void sim_fs_free(struct sim_fs *s)
 {
     struct map_entry *e;
-    for (size_t i = 0; i < s->changes.n; i += sizeof(struct name_change)) change_done(s, (struct name_change *)(void *)(s->changes.p + i));
+    for (size_t i = 0; i < s->changes.n; i += sizeof(struct name_change))
+        change_done(s, (struct name_change *)(void *)(s->changes.p + i));
     buf_done(&s->changes);
     for (size_t at = 0; (e = map_next(&s->names, &at));) unref(s, e->value);
     for (size_t at = 0; (e = map_next(&s->durable, &at));) unref(s, e->value);

@@ -1,5 +1,5 @@
 /* sim_fs.h - a disk in memory (os/file.h) that loses power, fills up and fails on command. The same seed repeats the same run.
- * Cache    what is written is seen at once, and is on the disk only after file_sync; a name only after fs_sync_folder of its folder.
+ * Cache    what is written is seen at once, and is on the disk after file_sync only; a name after fs_sync_folder of its folder.
  *          A power cut takes what was not synced: nothing of it, all, a part in the order it was written, or sectors at random.
  *          Names come back in the order in which they were made, up to some point, as a journal brings them back.
  *          A sync that fails leaves bytes that later syncs do not save, as Linux does.
@@ -41,7 +41,7 @@ enum sim_op {
     SIM_CHANGES = SIM_WRITE | SIM_SYNC | SIM_SPACE | SIM_NAME,
     SIM_ANY = 127,
 };
-/* The nth call (1: the next) of one of these kinds fails with `code`, once or from then on. A write may do a part before it fails. */
+/* The nth call (1: the next) of one of these kinds fails with `code`, once or from then on. A write may do a part first. */
 void sim_fs_fail(struct sim_fs *s, unsigned ops, uint64_t nth, bool from_then_on, enum err_code code);
 void sim_fs_heal(struct sim_fs *s);
 /* How many calls of these kinds there were. */
