@@ -25,7 +25,11 @@ static inline bool slice_eq(struct slice a, struct slice b)
     return a.n == b.n && (a.n == 0 || (a.p[0] == b.p[0] && (a.n == 1 || memcmp(a.p, b.p, a.n) == 0)));
 }
 static inline bool slice_starts(struct slice s, struct slice prefix) { return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0; }
-static inline struct slice slice_skip(struct slice s, size_t n) { return n <= s.n ? (struct slice){s.p + n, s.n - n} : (struct slice){NULL, 0}; }
+static inline struct slice slice_skip(struct slice s, size_t n)
+{
+    if (!n) return s;   /* also of no slice at all */
+    return n <= s.n ? (struct slice){s.p + n, s.n - n} : (struct slice){NULL, 0};
+}
 
 /* Bytewise order; a prefix sorts before the longer one. */
 int slice_compare(struct slice a, struct slice b);

@@ -227,7 +227,7 @@ err_t fs_read_file(struct fs *fs, const char *path, size_t limit, struct buf *ou
     size_t got = 0;
     e = file_size(f, &size);
     if (!e && (uint64_t)size > limit) e = err_new(ERR_CORRUPT, "%s is larger than %zu bytes", path, limit);
-    if (!e) {
+    if (!e && size > 0) {
         buf_reserve(out, (size_t)size);
         e = file_read_at(f, 0, out->p + out->n, (size_t)size, &got);
     }

@@ -178,6 +178,19 @@ static void fill_hole(struct consume_queue *q, int64_t queue_offset, const struc
     while (consume_queue_pending_end(q) < queue_offset) consume_queue_put(q, m->log_offset, size, tag_hash);
 }
 
+/* No checksum covers the queue offset that a record states. Every entry that is missing before it was a record of its own, and
+ * all of these must find room in the log between the queue's last record and this one. */
+static bool fits(struct consume_queue *q, int64_t queue_offset, const struct message *m)
+{
+    struct queue_entry last = queue_entry_filler();
+    if (q->pending.n) last = queue_entry_get(q->pending.p + q->pending.n - QUEUE_ENTRY_BYTES);
+    else if (q->end > 0) consume_queue_get(q, q->end - 1, &last);
+    if (queue_offset - consume_queue_pending_end(q) <= (m->log_offset - last.log_offset) / RECORD_SMALLEST) return true;
+    log_error("store.damaged_offset topic=\"%.*s\" queue=%d log_offset=%" PRId64 " states=%" PRId64 " expected=%" PRId64, SLICE_ARG(q->topic->name),
+              q->queue_id, m->log_offset, queue_offset, consume_queue_pending_end(q));
+    return false;
+}
+
 /* A topic that was deleted and made again counts from 0 again; its old records are still in the log. */
 static bool began_again(struct consume_queue *q, const struct message *m)
 {
@@ -196,7 +209,7 @@ static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, in
         buf_clear(&q->pending);
     }
     int64_t end = consume_queue_pending_end(q);
-    if (queue_offset < end) return NULL;
+    if (queue_offset < end || !fits(q, queue_offset, m)) return NULL;
     bool empty = end == (q->first > 0 ? q->first : 0);
     if (queue_offset > end && empty) {
         err_t e = consume_queue_begin_at(q, queue_offset);

@@ -439,3 +439,20 @@ TEST(store, a_thousand_queues_share_a_limited_number_of_open_files)
     for (int i = 0; i < 1000; i++) EXPECT_EQ(store_fixture_max(f, "T", i), 1);
     store_fixture_free(f);
 }
+
+TEST(recovery, a_record_that_states_an_impossible_queue_offset_leaves_a_hole_in_its_place)
+{
+    struct store_fixture *f = start(true);
+    store_fixture_append(f, "T", 0, "one");
+    struct appended second = store_fixture_append(f, "T", 0, "two");
+    store_fixture_append(f, "T", 0, "three");
+    fake_tasks_settle(&f->tasks);
+    store_fixture_kill(f);
+    sim_fs_flip(f->disk, "/store/commitlog/00000000000000000000", second.log_offset + 20 + 4, 0x10);   /* 1 becomes 268,435,457 */
+    EXPECT_OK(fs_remove_tree(sim_fs_disk(f->disk), "/store/consumequeue"));
+    store_fixture_open(f);
+    EXPECT_EQ(store_fixture_max(f, "T", 0), 3);
+    store_fixture_expect(f, "T", 0, 0, "one");
+    store_fixture_expect(f, "T", 0, 2, "three");
+    store_fixture_free(f);
+}

@@ -4,8 +4,7 @@
 #include "codec/message_id.h"
 #include "codec/properties.h"
 #include "meta/names.h"
-
-#include <unistd.h>
+#include "os/process.h"
 
 static err_t topic_missing(struct slice name)
 {
@@ -84,7 +83,7 @@ static void put_unique_key(struct broker *b, struct buf *properties)
 {
     int64_t now = tasks_wall_ms(b->tasks);
     struct unique_id id = {
-        .client = b->advertised, .process = (uint16_t)getpid(), .loader = (uint32_t)(b->options.seed),
+        .client = b->advertised, .process = (uint16_t)process_id(), .loader = (uint32_t)(b->options.seed),
         .month_ms = (uint32_t)(now - month_start_ms(now)), .counter = b->unique_counter++,
     };
     char text[MESSAGE_ID_TEXT];

@@ -69,7 +69,7 @@ static struct pending_send *pending_new(struct broker *b, struct call *call, con
     p->queue_id = h->queue_id;
     p->batch_ids = BUF_EMPTY;
     p->unique_key_bytes = unique_key.n < UNIQUE_KEY_MAX ? unique_key.n : 0;
-    memcpy(p->unique_key, unique_key.p, p->unique_key_bytes);
+    if (p->unique_key_bytes) memcpy(p->unique_key, unique_key.p, p->unique_key_bytes);
     return p;
 }
 

@@ -1,0 +1,276 @@
+#include "flow/flow.h"
+
+#include "codec/bean.h"
+#include "codec/properties.h"
+#include "codec/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const flow_host = "10.0.0.1";
+static const char *const client_ip = "10.0.0.9";
+
+/* --- start and stop --- */
+
+static void set(struct config *c, const char *pair)
+{
+    const char *mark = strchr(pair, '=');
+    EXPECT_OK(config_set(c, slice_of(pair, (size_t)(mark - pair)), slice_text(mark + 1)));
+}
+
+struct starting {
+    struct flow *flow;
+    struct loop *loop;
+    err_t e;
+};
+
+static void start_broker(void *ctx)
+{
+    struct starting *s = ctx;
+    struct broker_options o = {.loop = s->loop, .fs = sim_fs_disk(s->flow->disk), .config = &s->flow->config, .seed = 7};
+    EXPECT_OK(addr_parse(SLICE("10.0.0.1:10911"), &o.listen));
+    o.advertised = o.listen;
+    s->e = broker_new(&o, &s->flow->broker);
+}
+
+static void begin(struct flow *f)
+{
+    f->process = sim_process_new(f->sim, flow_host);
+    struct starting s = {.flow = f, .loop = sim_loop_new(f->process)};
+    sim_call(s.loop, start_broker, &s);
+    EXPECT_OK(s.e);
+    f->caller = caller_open(f->sim, f->client_loop, flow_host, FLOW_PORT);
+}
+
+struct flow *flow_start(const char *const *settings)
+{
+    struct flow *f = must_zero(sizeof *f);
+    struct sim_options o = sim_options_default(1);
+    f->sim = sim_new(&o);
+    f->client_loop = sim_loop_new(sim_process_new(f->sim, client_ip));
+    f->disk = sim_fs_new(1);
+    f->arena = ARENA_EMPTY;
+    config_init(&f->config, CONFIG_BROKER);
+    static const char *const usual[] = {
+        "brokerName=broker-a", "storePathRootDir=/store", "mappedFileSizeCommitLog=1048576", "mappedFileSizeConsumeQueue=2000",
+        "flushDiskType=ASYNC_FLUSH", "traceTopicEnable=true",
+    };
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) set(&f->config, usual[i]);
+    for (; settings && *settings; settings++) set(&f->config, *settings);
+    begin(f);
+    return f;
+}
+
+static void free_broker(void *ctx)
+{
+    struct flow *f = ctx;
+    EXPECT_OK(broker_free(f->broker));
+    f->broker = NULL;
+}
+
+static void end(struct flow *f, struct loop *loop)
+{
+    sim_call(loop, free_broker, f);
+    caller_close(f->caller);
+}
+
+/* The broker keeps its loop in its options; the fixture needs it again for stopping. */
+static struct loop *loop_of(struct flow *f) { return *(struct loop **)f->broker; }
+
+void flow_stop(struct flow *f)
+{
+    end(f, loop_of(f));
+    sim_free(f->sim);
+    sim_fs_free(f->disk);
+    config_done(&f->config);
+    arena_done(&f->arena);
+    free(f);
+}
+
+void flow_restart(struct flow *f)
+{
+    end(f, loop_of(f));
+    sim_process_kill(f->process);
+    begin(f);
+}
+
+void flow_crash(struct flow *f)
+{
+    sim_fs_stop(f->disk);
+    sim_process_kill(f->process);
+    err_t e = broker_free(f->broker);   /* releases memory; the disk does not hear of it */
+    err_free(e);
+    caller_close(f->caller);
+    sim_fs_restart(f->disk);
+    begin(f);
+}
+
+struct caller *flow_caller(struct flow *f) { return caller_open(f->sim, f->client_loop, flow_host, FLOW_PORT); }
+
+/* --- requests --- */
+
+static void copy_text(char *out, size_t size, struct slice s) { snprintf(out, size, "%.*s", SLICE_ARG(s)); }
+
+int32_t flow_code(struct flow *f, int32_t code, const struct header_kind *kind, const void *header, const char *body, char *remark)
+{
+    struct answer *a = caller_call(f->caller, code, kind, header, slice_text(body));
+    int32_t got = a->frame.code;
+    if (remark) copy_text(remark, 512, a->frame.remark);
+    answer_free(a);
+    return got;
+}
+
+void flow_make_topic(struct flow *f, const char *topic, int32_t queues)
+{
+    struct create_topic_header h = {
+        .topic = slice_text(topic), .default_topic = SLICE("TBW102"), .read_queue_nums = queues, .write_queue_nums = queues, .perm = 6,
+        .topic_filter_type = SLICE("SINGLE_TAG"),
+    };
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_AND_CREATE_TOPIC, &create_topic_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
+}
+
+struct slice flow_properties(const char *pairs)
+{
+    static char text[70000];
+    size_t n = strlen(pairs);
+    memcpy(text, pairs, n);
+    for (size_t i = 0; i < n; i++) text[i] = pairs[i] == '=' ? PROPERTY_NAME_END : pairs[i] == ';' ? PROPERTY_END : pairs[i];
+    if (n) text[n++] = PROPERTY_END;
+    return slice_of(text, n);
+}
+
+struct send_header flow_send_fields(const char *topic, int32_t queue_id)
+{
+    return (struct send_header){
+        .topic = slice_text(topic), .queue_id = queue_id, .producer_group = SLICE("P"), .default_topic = SLICE("TBW102"),
+        .default_topic_queue_nums = 4, .born_timestamp = 1795996348596,
+    };
+}
+
+struct sent flow_send_header(struct flow *f, int32_t code, const struct send_header *h, struct slice body)
+{
+    const struct header_kind *kind = code == REQUEST_SEND_MESSAGE ? &send_kind : &send_v2_kind;
+    struct answer *a = caller_call(f->caller, code, kind, h, body);
+    struct sent s = {.code = a->frame.code};
+    struct send_reply_header reply;
+    copy_text(s.remark, sizeof s.remark, a->frame.remark);
+    if (s.code == RESPONSE_SUCCESS) {
+        EXPECT_OK(header_decode(&send_reply_kind, &a->frame, &reply));
+        s.queue_offset = reply.queue_offset;
+        s.queue_id = reply.queue_id;
+        copy_text(s.msg_id, sizeof s.msg_id, reply.msg_id);
+        copy_text(s.transaction_id, sizeof s.transaction_id, reply.transaction_id);
+    }
+    answer_free(a);
+    return s;
+}
+
+struct sent flow_send(struct flow *f, const char *topic, int32_t queue_id, const char *properties, const char *body)
+{
+    struct send_header h = flow_send_fields(topic, queue_id);
+    h.properties = flow_properties(properties);
+    return flow_send_header(f, REQUEST_SEND_MESSAGE_V2, &h, slice_text(body));
+}
+
+void flow_batch_add(struct buf *batch, struct slice properties, const char *body)
+{
+    size_t n = strlen(body);
+    buf_put_be32(batch, (uint32_t)(4 + 4 + 4 + 4 + 4 + n + 2 + properties.n));
+    buf_put_be32(batch, 0);
+    buf_put_be32(batch, 0);
+    buf_put_be32(batch, 0);
+    buf_put_be32(batch, (uint32_t)n);
+    buf_put(batch, body, n);
+    buf_put_be16(batch, (uint16_t)properties.n);
+    buf_put_slice(batch, properties);
+}
+
+/* --- pulls --- */
+
+static struct pull_header pull_fields(const char *topic, int32_t queue_id, int64_t offset, const char *tags)
+{
+    struct pull_header h = {
+        .topic = slice_text(topic), .consumer_group = SLICE("G"), .queue_id = queue_id, .queue_offset = offset, .max_msg_nums = 32,
+        .sys_flag = 4, .subscription = slice_text(tags), .expression_type = SLICE("TAG"),
+    };
+    return h;
+}
+
+static void take_messages(struct flow *f, struct slice body, struct pulled *out)
+{
+    struct slice rest = arena_copy(&f->arena, body);
+    while (rest.n) {
+        struct message *m = &out->messages[out->count++];
+        EXPECT_EQ(record_read(rest, m), RECORD_WHOLE);
+        EXPECT(record_body_intact(m));
+        rest = slice_skip(rest, record_read_size(m));
+    }
+}
+
+static struct pulled take_pulled(struct flow *f, struct answer *a)
+{
+    struct pulled p = {.code = -1};
+    struct pull_reply_header reply;
+    if (!a) return p;
+    p.code = a->frame.code;
+    copy_text(p.remark, sizeof p.remark, a->frame.remark);
+    if (!header_decode(&pull_reply_kind, &a->frame, &reply)) {
+        p.next = reply.next_begin_offset;
+        p.min = reply.min_offset;
+        p.max = reply.max_offset;
+    }
+    if (p.code == RESPONSE_SUCCESS) take_messages(f, a->frame.body, &p);
+    answer_free(a);
+    return p;
+}
+
+struct pulled flow_pull(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags)
+{
+    struct pull_header h = pull_fields(topic, queue_id, offset, tags);
+    return take_pulled(f, caller_call(f->caller, REQUEST_PULL_MESSAGE, &pull_kind, &h, (struct slice){NULL, 0}));
+}
+
+int32_t flow_pull_waiting(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags, int64_t wait_ms)
+{
+    struct pull_header h = pull_fields(topic, queue_id, offset, tags);
+    h.sys_flag = 6;
+    h.suspend_timeout_millis = wait_ms;
+    return caller_request(f->caller, REQUEST_PULL_MESSAGE, &pull_kind, &h, (struct slice){NULL, 0});
+}
+
+struct pulled flow_pulled(struct flow *f, int32_t opaque, int64_t limit_ms) { return take_pulled(f, caller_reply(f->caller, opaque, limit_ms)); }
+
+/* --- clients --- */
+
+void flow_subscribe(struct flow *f, struct caller *c, const char *client_id, const char *group, const char *topic, const char *tags, int64_t version)
+{
+    (void)f;
+    struct buf body = BUF_EMPTY;
+    struct arena arena = ARENA_EMPTY;
+    struct subscription s;
+    EXPECT_OK(subscription_parse(slice_text(topic), slice_text(tags), &arena, &s));
+    s.version = version;
+    struct heartbeat_consumer consumer = {.group = slice_text(group), .type = CONSUME_PASSIVELY, .model = MODEL_CLUSTERING, .from = FROM_LAST_OFFSET};
+    consumer.subscriptions.items = &s;
+    consumer.subscriptions.count = 1;
+    struct heartbeat hb = {.client_id = slice_text(client_id)};
+    hb.consumers.items = &consumer;
+    hb.consumers.count = 1;
+    bean_encode(&heartbeat_bean, &hb, JSON_RAW, &body);
+    struct answer *a = caller_call(c, REQUEST_HEART_BEAT, NULL, NULL, buf_slice(&body));
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    answer_free(a);
+    buf_done(&body);
+    arena_done(&arena);
+}
+
+int64_t flow_offset(struct flow *f, const char *group, const char *topic, int32_t queue_id)
+{
+    struct query_offset_header h = {.consumer_group = slice_text(group), .topic = slice_text(topic), .queue_id = queue_id};
+    header_set(&h, query_offset, set_zero_if_not_found);
+    struct answer *a = caller_call(f->caller, REQUEST_QUERY_CONSUMER_OFFSET, &query_offset_kind, &h, (struct slice){NULL, 0});
+    struct query_offset_reply_header reply = {.offset = -1};
+    if (a->frame.code == RESPONSE_SUCCESS) EXPECT_OK(header_decode(&query_offset_reply_kind, &a->frame, &reply));
+    answer_free(a);
+    return reply.offset;
+}
