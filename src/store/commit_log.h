@@ -32,6 +32,8 @@ void commit_log_close(struct commit_log *l);
 err_t commit_log_start(struct commit_log *l, int64_t end) MUST_CHECK;
 
 static inline int64_t commit_log_end(const struct commit_log *l) { return l->written + (int64_t)l->turn.n; }
+/* Written by this process: the queue entry that points there was made with it. */
+static inline bool commit_log_wrote(const struct commit_log *l, int64_t at) { return at >= l->checked_below; }
 int64_t commit_log_first(const struct commit_log *l);
 
 /* Makes sure that the next `bytes` lie in one file; may write the turn's records and begin the next file. */

@@ -76,7 +76,7 @@ static bool add_record(struct reading *g, int64_t at, struct slice record)
 /* S9 */
 static bool is_hole(struct reading *g, int64_t offset, struct queue_entry e, struct slice record)
 {
-    if ((int64_t)get_be64(record.p + 20) == offset) return false;
+    if (commit_log_wrote(&g->s->log, e.log_offset) || (int64_t)get_be64(record.p + 20) == offset) return false;
     struct queue_entry next;
     return consume_queue_get(g->q, offset + 1, &next) && next.log_offset == e.log_offset && next.size == e.size;
 }
