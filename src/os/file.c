@@ -155,6 +155,16 @@ static err_t real_sync_folder(struct fs *fs, const char *path)
     return e;
 }
 
+static err_t real_sync_all(struct fs *fs, const char *path)
+{
+    (void)fs;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return failed("open the folder", path);
+    err_t e = syncfs(fd) ? failed("sync the disk of", path) : NULL;
+    close(fd);
+    return e;
+}
+
 static err_t real_remove(struct fs *fs, const char *path)
 {
     (void)fs;
@@ -208,7 +218,8 @@ static err_t real_list(struct fs *fs, const char *path, void (*each)(void *ctx, 
 static const struct fs_ops real_ops = {
     .open = real_open, .close = real_close, .write_at = real_write_at, .read_at = real_read_at, .sync = real_sync,
     .set_size = real_set_size, .allocate = real_allocate, .size = real_size, .map = real_map, .unmap = real_unmap,
-    .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder, .remove = real_remove,
+    .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder,
+    .sync_all = real_sync_all, .remove = real_remove,
     .rename = real_rename, .info = real_info, .list = real_list,
 };
 

@@ -38,6 +38,7 @@ struct fs_ops {
     err_t (*lock)(struct file *);
     err_t (*make_folder)(struct fs *, const char *path);
     err_t (*sync_folder)(struct fs *, const char *path);
+    err_t (*sync_all)(struct fs *, const char *path);
     err_t (*remove)(struct fs *, const char *path);
     err_t (*rename)(struct fs *, const char *from, const char *to);
     err_t (*info)(struct fs *, const char *path, struct file_info *out);
@@ -77,6 +78,8 @@ static inline err_t file_lock(struct file *f) { return f->fs->ops->lock(f); }
 static inline err_t fs_make_folder(struct fs *fs, const char *path) { return fs->ops->make_folder(fs, path); }
 /* Makes names that were created, renamed or removed in the folder durable. */
 static inline err_t fs_sync_folder(struct fs *fs, const char *path) { return fs->ops->sync_folder(fs, path); }
+/* Everything on the disk that holds the folder, names and data: for when single syncs would be too many. Thread: worker. */
+static inline err_t fs_sync_all(struct fs *fs, const char *path) { return fs->ops->sync_all(fs, path); }
 /* A file or an empty folder. */
 static inline err_t fs_remove(struct fs *fs, const char *path) { return fs->ops->remove(fs, path); }
 static inline err_t fs_rename(struct fs *fs, const char *from, const char *to) { return fs->ops->rename(fs, from, to); }

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { PATHS_MAX = 500 };   /* synced one by one */
+
 /* --- the log --- */
 
 /* Thread: worker. */
@@ -100,10 +102,6 @@ static err_t sync_path(struct fs *fs, const char *path)
     struct file *f;
     if (*path == 'd') return fs_sync_folder(fs, path + 1);
     err_t e = fs_open(fs, path + 1, FILE_WRITE, &f);
-    if (err_code(e) == ERR_NOT_FOUND) {
-        err_free(e);   /* its topic was deleted meanwhile */
-        return NULL;
-    }
     if (e) return e;
     e = file_sync(f);
     file_close(f);
@@ -123,29 +121,35 @@ static err_t write_checkpoint(struct fs *fs, const char *path, const struct chec
     return err_in(e, "write the checkpoint");
 }
 
-/* Thread: worker. The checkpoint comes last: it vouches for the rest. */
+static err_t sync_paths(struct fs *fs, const char *p, const char *end)
+{
+    for (; p < end; p += strlen(p) + 1) {
+        err_t e = sync_path(fs, p);
+        if (e && err_code(e) != ERR_NOT_FOUND) return e;
+        err_free(e);   /* not found: its topic was deleted meanwhile */
+    }
+    return NULL;
+}
+
+/* Each sync of a file costs half a millisecond or more, one of the whole disk as much as there is to write. Thread: worker.
+ * The checkpoint comes last: it vouches for the rest (S10). */
 static void sync_queues(struct work *w)
 {
     struct queue_sync *q = LIST_OWNER(w, struct queue_sync, work);
-    err_t e = NULL;
-    for (const char *p = (const char *)q->paths.p, *end = p + q->paths.n; p < end && !e; p += strlen(p) + 1) {
-        e = sync_path(q->fs, p);
-        if (err_code(e) == ERR_NOT_FOUND && *p == 'd') {
-            err_free(e);
-            e = NULL;
-        }
-    }
+    const char *paths = (const char *)q->paths.p;
+    err_t e = q->count > PATHS_MAX ? fs_sync_all(q->fs, q->folder) : sync_paths(q->fs, paths, paths + q->paths.n);
     if (!e) e = write_checkpoint(q->fs, q->checkpoint_path, &q->checkpoint);
     q->e = e;
 }
 
-static void put_path(struct buf *paths, char kind, const char *path)
+static void put_path(struct queue_sync *job, char kind, const char *path)
 {
-    buf_put_u8(paths, (uint8_t)kind);
-    buf_put(paths, path, strlen(path) + 1);
+    buf_put_u8(&job->paths, (uint8_t)kind);
+    buf_put(&job->paths, path, strlen(path) + 1);
+    job->count++;
 }
 
-static void put_queue(struct store *s, struct consume_queue *q, struct buf *paths)
+static void put_queue(struct store *s, struct consume_queue *q, struct queue_sync *paths)
 {
     char folder[PATH_BYTES], path[PATH_BYTES];
     int64_t step = s->options.queue_file_entries;
@@ -165,13 +169,15 @@ static void queue_sync_begin(struct store *s, struct queue_sync *q)
 {
     bool names = false;
     buf_clear(&q->paths);
+    q->count = 0;
+    q->folder = s->queues.files.folder;
     LIST_EACH(&s->queues.files.dirty, node) {
         struct consume_queue *queue = LIST_OWNER(node, struct consume_queue, in_dirty);
         names |= queue->new_files;
-        put_queue(s, queue, &q->paths);
+        put_queue(s, queue, q);
         list_remove(node);
     }
-    if (names) put_path(&q->paths, 'd', s->queues.files.folder);
+    if (names) put_path(q, 'd', s->queues.files.folder);
     int64_t sure = s->visible < s->synced ? s->visible : s->synced;
     q->checkpoint = s->checkpoint;
     q->checkpoint.log_ms = s->synced_ms;
@@ -263,7 +269,10 @@ static err_t flush_queues_now(struct store *s)
 {
     struct queue_sync now = {.fs = s->fs, .checkpoint_path = s->checkpoint_path};
     queue_sync_begin(s, &now);
-    if (s->queue_sync.running) buf_put_slice(&now.paths, buf_slice(&s->queue_sync.paths));   /* not known to have succeeded */
+    if (s->queue_sync.running) {   /* not known to have succeeded */
+        buf_put_slice(&now.paths, buf_slice(&s->queue_sync.paths));
+        now.count += s->queue_sync.count;
+    }
     sync_queues(&now.work);
     buf_done(&now.paths);
     if (!now.e) s->checkpoint = now.checkpoint;

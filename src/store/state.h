@@ -49,7 +49,9 @@ struct log_sync {
 struct queue_sync {
     struct work work;
     struct buf paths;            /* 'f' file or 'd' folder, path, zero byte */
+    size_t count;                /* of paths */
     struct fs *fs;
+    const char *folder;          /* of all queues */
     const char *checkpoint_path;
     struct checkpoint checkpoint;
     err_t e;

@@ -440,6 +440,23 @@ TEST(store, a_thousand_queues_share_a_limited_number_of_open_files)
     store_fixture_free(f);
 }
 
+TEST(store, a_thousand_queues_are_flushed_with_one_sync_and_survive_a_power_cut)
+{
+    struct store_fixture *f = start(false);
+    for (int i = 0; i < 1000; i++) store_fixture_append(f, "T", i, "x");
+    fake_tasks_settle(&f->tasks);
+    uint64_t before = sim_fs_calls(f->disk, SIM_SYNC);
+    for (int i = 0; i < 3; i++) {
+        fake_tasks_advance(&f->tasks, 1000);
+        fake_tasks_settle(&f->tasks);
+    }
+    EXPECT(sim_fs_calls(f->disk, SIM_SYNC) - before < 30);
+    store_fixture_cut_power(f);
+    store_fixture_open(f);
+    for (int i = 0; i < 1000; i++) store_fixture_expect(f, "T", i, 0, "x");
+    store_fixture_free(f);
+}
+
 TEST(recovery, a_record_that_states_an_impossible_queue_offset_leaves_a_hole_in_its_place)
 {
     struct store_fixture *f = start(true);

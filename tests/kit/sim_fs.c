@@ -557,6 +557,24 @@ static err_t sim_sync_folder(struct fs *fs, const char *path)
     return NULL;
 }
 
+static err_t sim_sync_all(struct fs *fs, const char *path)
+{
+    struct sim_fs *s = sim_of(fs);
+    err_t e = enter(s, SIM_SYNC, "sync the disk of", path);
+    struct map_entry *entry;
+    for (size_t at = 0; (entry = map_next(&s->names, &at));) {
+        if (!e) node_synced(entry->value);
+        else if (!s->stopped) node_doom(s, entry->value);
+    }
+    for (size_t i = 0; !e && i < s->changes.n; i += sizeof(struct name_change)) {
+        struct name_change *c = (struct name_change *)(void *)(s->changes.p + i);
+        apply(s, &s->durable, c);
+        change_done(s, c);
+    }
+    if (!e) buf_clear(&s->changes);
+    return e;
+}
+
 static bool is_empty(struct sim_fs *s, const char *path)
 {
     struct map_entry *e;
@@ -651,7 +669,8 @@ static err_t sim_list(struct fs *fs, const char *path, void (*each)(void *ctx, c
 static const struct fs_ops sim_ops = {
     .open = sim_open, .close = sim_close, .write_at = sim_write_at, .read_at = sim_read_at, .sync = sim_sync,
     .set_size = sim_set_size, .allocate = sim_allocate, .size = sim_size, .map = sim_map, .unmap = sim_unmap,
-    .lock = sim_lock, .make_folder = sim_make_folder, .sync_folder = sim_sync_folder, .remove = sim_remove,
+    .lock = sim_lock, .make_folder = sim_make_folder, .sync_folder = sim_sync_folder,
+    .sync_all = sim_sync_all, .remove = sim_remove,
     .rename = sim_rename, .info = sim_info, .list = sim_list,
 };
 
