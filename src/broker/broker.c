@@ -146,6 +146,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->advertised = options->advertised;
     if (!b->advertised.port) b->advertised.port = options->listen.port;
     b->region = slice_text(b->cfg->broker.region_id);
+    b->cluster = slice_text(b->cfg->broker.cluster);
     b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
     random_init(&b->random, options->seed);
     members_init(&b->members, b->tasks, on_group_changed, b);

@@ -38,7 +38,8 @@ struct broker {
     struct timer scan;                  /* of members and locks that have gone silent */
     struct buf scratch;                 /* for one handler, within one turn */
     struct addr advertised;
-    struct slice region;
+    struct slice region;                /* these three go into every message */
+    struct slice cluster;
     struct slice trace_on;
     uint16_t unique_counter;            /* of the unique keys made for clients that sent none */
     bool stopping;

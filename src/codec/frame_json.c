@@ -28,7 +28,7 @@ static inline bool accept(struct reader *r, uint8_t c)
     return true;
 }
 
-static void expect(struct reader *r, uint8_t c)
+static inline void expect(struct reader *r, uint8_t c)
 {
     if (!accept(r, c)) r->broken = true;
 }
@@ -129,14 +129,9 @@ static uint8_t *unescape(struct reader *r, uint8_t *w)
     return w;
 }
 
-/* A quoted text; escapes are resolved in place, which never needs more room than they took. */
-static struct slice read_text(struct reader *r)
+/* A text of any length, from its quote on; escapes are resolved in place, which never needs more room than they took. */
+static struct slice read_quoted(struct reader *r)
 {
-    skip_space(r);
-    if (r->end - r->p >= 3 && r->p[0] == '"' && r->p[2] == '"' && r->p[1] != '\\' && r->p[1] != '"') {
-        r->p += 3;   /* one letter: most names of the short form, and many values */
-        return slice_of(r->p - 2, 1);
-    }
     if (r->p == r->end || (*r->p != '"' && *r->p != '\'')) {
         r->broken = true;
         return (struct slice){NULL, 0};
@@ -156,6 +151,17 @@ static struct slice read_text(struct reader *r)
     r->broken = true;
     r->p = r->end;
     return (struct slice){NULL, 0};
+}
+
+static inline struct slice read_text(struct reader *r)
+{
+    skip_space(r);
+    uint8_t *p = r->p;
+    if (r->end - p >= 3 && p[0] == '"' && p[2] == '"' && p[1] != '\\' && p[1] != '"') {
+        r->p = p + 3;   /* one letter: most names of the short form, and many values */
+        return slice_of(p + 1, 1);
+    }
+    return read_quoted(r);
 }
 
 /* A number, true, false or null, as it is written. */

@@ -102,7 +102,7 @@ void intake_message(struct broker *b, const struct call *call, const struct send
     if (!p->unique_key.n) put_unique_key(b, text);
     properties_put(text, SLICE("MSG_REGION"), b->region);
     properties_put(text, SLICE("TRACE_ON"), b->trace_on);
-    properties_put(text, SLICE("CLUSTER"), slice_text(b->cfg->broker.cluster));
+    properties_put(text, SLICE("CLUSTER"), b->cluster);
     intake_common(call, h, topic, out);
     out->body = call->body;
     out->properties = buf_slice(text);
