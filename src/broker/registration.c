@@ -2,7 +2,7 @@
 
 #include "broker/handlers.h"
 #include "codec/body_lists.h"
-#include "codec/record.h"
+#include "codec/body_register.h"
 
 #include "base/log.h"
 
@@ -61,7 +61,7 @@ static void encode_body(struct registration *r, struct buf *out)
     struct register_body body = {.filter_servers = {NULL, 0}};
     topics_table(r->broker->topics, &arena, &body.table);
     keep_changed(r, &body.table);
-    bean_encode(&register_body_bean, &body, JSON_RAW, out);
+    register_body_encode(&body, r->broker->cfg->broker.compressed_register, out);
     arena_done(&arena);
 }
 
@@ -160,7 +160,7 @@ static void register_everywhere(struct registration *r, int64_t timeout_ms, void
     struct register_broker_header h = {
         .broker_addr = slice_text(address), .broker_id = b->cfg->broker.id, .broker_name = slice_text(b->cfg->broker.name),
         .cluster_name = slice_text(b->cfg->broker.cluster), .ha_server_addr = slice_text(ha_address),
-        .body_crc32 = (int32_t)record_crc(buf_slice(&body)),
+        .body_crc32 = (int32_t)register_crc(buf_slice(&body)), .compressed = b->cfg->broker.compressed_register,
     };
     header_set(&h, register_broker, body_crc32);
     header_set(&h, register_broker, compressed);

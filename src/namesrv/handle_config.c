@@ -11,7 +11,7 @@ void handle_put_kv(struct namesrv *ns, struct call *call)
     }
     kv_put(&ns->kv, h.namespace, h.key, h.value);
     saver_mark(&ns->kv_saver);
-    reply_when_saved(call, &ns->kv_saver);
+    saver_wait(&ns->kv_saver, reply_when_saved(call));
 }
 
 void handle_get_kv(struct namesrv *ns, struct call *call)
@@ -38,7 +38,7 @@ void handle_delete_kv(struct namesrv *ns, struct call *call)
         return;
     }
     if (kv_remove(&ns->kv, h.namespace, h.key)) saver_mark(&ns->kv_saver);
-    reply_when_saved(call, &ns->kv_saver);
+    saver_wait(&ns->kv_saver, reply_when_saved(call));
 }
 
 void handle_kv_list(struct namesrv *ns, struct call *call)
@@ -61,7 +61,7 @@ void handle_update_namesrv_config(struct namesrv *ns, struct call *call)
         call_fail(call, e);
     } else if (ns->config_saver.path) {
         saver_mark(&ns->config_saver);
-        reply_when_saved(call, &ns->config_saver);
+        saver_wait(&ns->config_saver, reply_when_saved(call));
     } else {
         call_reply_ok(call);
     }

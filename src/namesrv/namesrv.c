@@ -99,26 +99,3 @@ err_t namesrv_free(struct namesrv *ns)
     free(ns);
     return e;
 }
-
-/* --- what handlers share --- */
-
-struct saved_reply {
-    struct saver_waiter waiter;
-    struct call *call;
-};
-
-static void saved(struct saver_waiter *w, err_t e)
-{
-    struct saved_reply *r = LIST_OWNER(w, struct saved_reply, waiter);
-    if (e) call_fail(r->call, e);
-    else call_reply_ok(r->call);
-    free(r);
-}
-
-void reply_when_saved(struct call *call, struct saver *saver)
-{
-    struct saved_reply *r = must_zero(sizeof *r);
-    r->call = call;
-    r->waiter.done = saved;
-    saver_wait(saver, &r->waiter);
-}

@@ -34,8 +34,6 @@ static const int64_t BROKER_TIMEOUT_MS = 120000;   /* of a broker that does not 
 #undef HANDLER_broker
 #undef HANDLER_namesrv
 
-/* Answers SUCCESS once the saver's file holds the change. */
-void reply_when_saved(struct call *call, struct saver *saver);
 
 /* A route table's callback: tells the brokers of the group (905), if that is wanted. */
 void notify_min_changed(void *ctx, const struct min_change *change);

@@ -30,8 +30,6 @@ struct call {
     enum language language;
     enum frame_form form;
     bool oneway;                  /* the reply is made, and not sent */
-    void *ctx;                    /* the service's */
-    struct list_node node;        /* rpc's own */
 };
 
 struct rpc_service {

@@ -93,9 +93,8 @@ static void take_request(struct rpc_conn *c, const struct frame *f)
     struct call *call = must_alloc(sizeof *call);
     *call = (struct call){
         .conn = rpc_conn_ref(c), .frame = f, .body = f->body, .code = f->code, .version = f->version, .opaque = f->opaque,
-        .language = f->language, .form = f->form, .oneway = f->flag & FRAME_FLAG_ONEWAY, .ctx = c->hub->service.ctx,
+        .language = f->language, .form = f->form, .oneway = f->flag & FRAME_FLAG_ONEWAY,
     };
-    list_node_init(&call->node);
     c->hub->service.handle(c->hub->service.ctx, call);
 }
 

@@ -78,7 +78,7 @@ void hold_cancel(struct waiter *w)
 }
 
 /* Waking may put the same request to wait again, and may end the queue's entry; so the waiters to wake are taken out first. */
-static void wake_all(struct hold *h, struct hold_queue *q, int64_t end, enum wake_reason reason)
+static void wake_all(struct hold_queue *q, int64_t end, enum wake_reason reason)
 {
     size_t count = 0;
     LIST_EACH(&q->waiters, node) count += LIST_OWNER(node, struct waiter, node)->past < end;
@@ -95,7 +95,6 @@ static void wake_all(struct hold *h, struct hold_queue *q, int64_t end, enum wak
     for (size_t i = 0; i < n; i++) leave(woken[i]);
     for (size_t i = 0; i < n; i++) woken[i]->wake(woken[i], reason);
     if (woken != few) free(woken);
-    (void)h;
 }
 
 void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t end)
@@ -103,7 +102,7 @@ void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t 
     if (!h->waiting) return;
     char key[TOPIC_MAX + 5];
     struct hold_queue *q = map_get(&h->queues, make_key(key, topic, queue_id));
-    if (q) wake_all(h, q, end, WAKE_ARRIVED);
+    if (q) wake_all(q, end, WAKE_ARRIVED);
 }
 
 void hold_drop_topic(struct hold *h, struct slice topic)
@@ -115,7 +114,7 @@ void hold_drop_topic(struct hold *h, struct slice topic)
         for (size_t at = 0; !again && (e = map_next(&h->queues, &at));) {
             struct hold_queue *q = e->value;
             if (!slice_eq(slice_of(q->key, q->topic_bytes), topic)) continue;
-            wake_all(h, q, INT64_MAX, WAKE_DROPPED);
+            wake_all(q, INT64_MAX, WAKE_DROPPED);
             again = true;
         }
     }
@@ -124,6 +123,6 @@ void hold_drop_topic(struct hold *h, struct slice topic)
 void hold_done(struct hold *h)
 {
     struct map_entry *e;
-    for (size_t at = 0; (e = map_next(&h->queues, &at)); at = 0) wake_all(h, e->value, INT64_MAX, WAKE_DROPPED);
+    for (size_t at = 0; (e = map_next(&h->queues, &at)); at = 0) wake_all(e->value, INT64_MAX, WAKE_DROPPED);
     map_done(&h->queues);
 }

@@ -9,7 +9,8 @@ void handle_create_group(struct broker *b, struct call *call)
     struct group_config wanted;
     err_t e = bean_decode(&group_config_bean, call->body, &arena, "subscription group", &wanted);
     if (!e) e = groups_set(b->groups, &wanted);
-    reply_outcome(call, e);
+    if (e) call_fail(call, e);
+    else groups_when_saved(b->groups, reply_when_saved(call));
     arena_done(&arena);
 }
 
@@ -19,7 +20,8 @@ void handle_create_groups(struct broker *b, struct call *call)
     struct group_config_list list;
     err_t e = bean_decode(&group_config_list_bean, call->body, &arena, "subscription group list", &list);
     for (size_t i = 0; !e && i < list.groups.count; i++) e = groups_set(b->groups, &list.groups.items[i]);
-    reply_outcome(call, e);
+    if (e) call_fail(call, e);
+    else groups_when_saved(b->groups, reply_when_saved(call));
     arena_done(&arena);
 }
 
@@ -33,7 +35,7 @@ void handle_delete_group(struct broker *b, struct call *call)
     }
     if (groups_delete(b->groups, h.group_name)) log_info("group.deleted group=\"%.*s\"", SLICE_ARG(h.group_name));
     if (h.clean_offset) offsets_remove_group(b->offsets, h.group_name);
-    call_reply_ok(call);
+    groups_when_saved(b->groups, reply_when_saved(call));
 }
 
 void handle_get_group(struct broker *b, struct call *call)

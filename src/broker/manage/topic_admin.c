@@ -10,15 +10,30 @@
 
 /* --- create and change --- */
 
-/* A topic is made known to the name servers before its creator hears of it, so that a client may use it at once. */
-static void registered(void *ctx)
+/* A topic is on disk, and known to the name servers, before its creator hears of it: it can be used at once, and for good. */
+struct created {
+    struct saver_waiter waiter;
+    struct broker *broker;
+    struct call *call;
+};
+
+static void registered(void *ctx) { call_reply_ok(ctx); }
+
+static void saved(struct saver_waiter *w, err_t e)
 {
-    call_reply_ok(ctx);
+    struct created *c = LIST_OWNER(w, struct created, waiter);
+    if (e || c->broker->stopping) reply_outcome(c->call, e);
+    else registration_now(c->broker->registration, registered, c->call);
+    free(c);
 }
 
-static void register_then_reply(struct broker *b, struct call *call)
+static void reply_when_known(struct broker *b, struct call *call)
 {
-    registration_now(b->registration, registered, call);
+    struct created *c = must_zero(sizeof *c);
+    c->waiter.done = saved;
+    c->broker = b;
+    c->call = call;
+    topics_when_saved(b->topics, &c->waiter);
 }
 
 static err_t set_topic(struct broker *b, const struct topic_config *wanted, bool *changed)
@@ -53,7 +68,7 @@ void handle_create_topic(struct broker *b, struct call *call)
     err_t e = header_decode(&create_topic_kind, call->frame, &h);
     if (!e) e = create_from_header(b, &h, &changed);
     if (e) call_fail(call, e);
-    else if (changed) register_then_reply(b, call);
+    else if (changed) reply_when_known(b, call);
     else call_reply_ok(call);
 }
 
@@ -66,7 +81,7 @@ void handle_create_topics(struct broker *b, struct call *call)
     err_t e = bean_decode(&topic_config_list_bean, call->body, &arena, "topic list", &list);
     for (size_t i = 0; !e && i < list.topics.count; i++) e = set_topic(b, &list.topics.items[i], &changed);
     if (e) call_fail(call, e);
-    else if (changed) register_then_reply(b, call);
+    else if (changed) reply_when_known(b, call);
     else call_reply_ok(call);
     arena_done(&arena);
 }
@@ -89,7 +104,7 @@ void handle_delete_topic(struct broker *b, struct call *call)
     store_delete_topic(b->store, name);
     offsets_remove_topic(b->offsets, name);
     hold_drop_topic(&b->hold, name);
-    call_reply_ok(call);
+    topics_when_saved(b->topics, reply_when_saved(call));
 }
 
 /* --- look --- */
