@@ -1,21 +1,36 @@
 #include "kit/test.h"
 
 #include "kit/caller.h"
-#include "kit/wire_replay.h"
+#include "kit/wire_compare.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONNS_MAX = 64, REPLY_MS = 40000, SETTLE_MS = 200 };
+enum { CONNS_MAX = 64, REPLY_MS = 40000, SETTLE_MS = 200, ASKED_MAX = 64 };
+
+/* One connection of the recording. */
+struct line_conn {
+    int number;                  /* as in the file */
+    struct caller *caller;       /* NULL: over */
+    enum frame_form form;        /* of the requests sent, and so of the replies we want */
+    bool numberless;             /* the last request had no opaque: it counts as 0 */
+    char skipped[65536 / 8];     /* opaques (low 16 bits) of requests left out */
+    char refused[65536 / 8];     /* … of requests that must be refused as not supported */
+};
+
+/* A request that the server made: its number in the recording, and ours. */
+struct asked {
+    int conn, theirs;
+    int32_t ours;
+};
 
 struct replay {
-    const struct wire_replay *how;
-    int line;
-    int numbers[CONNS_MAX];      /* as in the file */
-    struct caller *callers[CONNS_MAX];
+    struct wire_place at;
+    struct line_conn conns[CONNS_MAX];
     size_t count;
-    char skipped[CONNS_MAX][65536 / 8];   /* by conn: opaques (low 16 bits) of requests left out */
+    struct asked asked[ASKED_MAX];
+    size_t asked_count;
     size_t compared;
 };
 
@@ -27,213 +42,191 @@ static const char *text_of(json_t *o, const char *key)
 
 static int number_of(json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
 
-static bool named(const char *names, const char *name)
-{
-    struct slice rest = slice_text(names ? names : ""), one;
-    while (slice_split(&rest, ' ', &one))
-        if (one.n && slice_eq(one, slice_text(name))) return true;
-    return false;
-}
+static void mark(char *set, int opaque) { set[(uint16_t)opaque / 8] |= (char)(1 << (opaque & 7)); }
+static bool is_marked(const char *set, int opaque) { return set[(uint16_t)opaque / 8] >> (opaque & 7) & 1; }
 
-static void differ(const struct replay *r, const char *what, struct slice ours, struct slice theirs)
-{
-    fail_msg("%s.jsonl line %d: %s differs\n   ours: %.*s\n theirs: %.*s", r->how->file, r->line, what, (int)(ours.n > 2000 ? 2000 : ours.n),
-             (const char *)ours.p, (int)(theirs.n > 2000 ? 2000 : theirs.n), (const char *)theirs.p);
-}
-
-/* --- bodies --- */
-
-/* Puts quotes around keys that are bare numbers, as the official servers write maps by number. */
-static struct buf quote_keys(struct slice s)
-{
-    struct buf b = BUF_EMPTY;
-    bool text = false;
-    for (size_t i = 0; i < s.n; i++) {
-        size_t end = i + 1;
-        uint8_t c = s.p[i];
-        buf_put_u8(&b, c);
-        if (text && c == '\\' && end < s.n) buf_put_u8(&b, s.p[++i]);
-        else if (c == '"') text = !text;
-        if (text || (c != '{' && c != ',')) continue;
-        while (end < s.n && (s.p[end] == '-' || (s.p[end] >= '0' && s.p[end] <= '9'))) end++;
-        if (end == i + 1 || end >= s.n || s.p[end] != ':') continue;
-        buf_printf(&b, "\"%.*s\"", (int)(end - i - 1), (const char *)s.p + i + 1);
-        i = end - 1;
-    }
-    return b;
-}
-
-static json_t *parse(struct slice s)
-{
-    struct buf b = quote_keys(s);
-    json_t *j = json_loadb((const char *)b.p, b.n, JSON_DECODE_ANY, NULL);
-    buf_done(&b);
-    return j;
-}
-
-/* Takes the keys that may differ out, at every depth. */
-static void strip(json_t *j, const char *names)
-{
-    if (json_is_object(j)) {
-        const char *key;
-        json_t *v;
-        void *next;
-        json_object_foreach_safe(j, next, key, v) {
-            if (named(names, key)) json_object_del(j, key);
-            else strip(v, names);
-        }
-    }
-    size_t i;
-    json_t *v;
-    if (json_is_array(j)) json_array_foreach(j, i, v) strip(v, names);
-}
-
-static bool same_json(const struct replay *r, struct slice ours, struct slice theirs, bool *out_is_json)
-{
-    json_t *a = parse(ours), *b = parse(theirs);
-    *out_is_json = b != NULL;
-    strip(a, r->how->volatile_names);
-    strip(b, r->how->volatile_names);
-    bool same = a && b && json_equal(a, b);
-    json_decref(a);
-    json_decref(b);
-    return same;
-}
-
-static void compare_body(const struct replay *r, struct slice ours, struct slice theirs)
-{
-    bool is_json;
-    if (slice_eq(ours, theirs) || same_json(r, ours, theirs, &is_json)) return;
-    if (!is_json && r->how->any_body && !ours.n == !theirs.n) return;
-    differ(r, "the body", ours, theirs);
-}
-
-/* --- header fields --- */
-
-static void compare_fields_one_way(const struct replay *r, const struct frame *a, const struct frame *b, bool a_is_ours)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "%.*s", SLICE_ARG(a->fields[i].name));
-        if (named(r->how->volatile_names, name)) continue;
-        struct slice value = frame_get(b, a->fields[i].name);
-        if (value.p && slice_eq(value, a->fields[i].value)) continue;
-        if (!value.p) value = SLICE("(none)");
-        differ(r, name, a_is_ours ? a->fields[i].value : value, a_is_ours ? value : a->fields[i].value);
-    }
-}
-
-static void compare_number(const struct replay *r, const char *what, int ours, int theirs)
-{
-    if (ours != theirs) fail_msg("%s.jsonl line %d: %s is %d, was %d", r->how->file, r->line, what, ours, theirs);
-}
-
-static void compare(struct replay *r, const struct frame *ours, const struct frame *theirs)
-{
-    compare_number(r, "code", ours->code, theirs->code);
-    compare_number(r, "flag", ours->flag, theirs->flag);
-    compare_number(r, "serialization", (int)ours->form, (int)theirs->form);
-    if (!slice_eq(ours->remark, theirs->remark) && !named(r->how->volatile_names, "remark")) differ(r, "the remark", ours->remark, theirs->remark);
-    compare_fields_one_way(r, ours, theirs, true);
-    compare_fields_one_way(r, theirs, ours, false);
-    compare_body(r, ours->body, theirs->body);
-    r->compared++;
-}
-
-/* --- walking through the file --- */
-
-static size_t conn_of(struct replay *r, int number)
+static struct line_conn *conn_of(struct replay *r, int number)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (r->numbers[i] == number) return i;
+        if (r->conns[i].number == number) return &r->conns[i];
     assert_true(r->count < CONNS_MAX);
-    r->numbers[r->count] = number;
-    r->callers[r->count] = caller_open(r->how->sim, r->how->loop, r->how->host, r->how->port);
-    return r->count++;
+    struct line_conn *c = &r->conns[r->count++];
+    const struct wire_replay *how = r->at.how;
+    c->number = number;
+    c->caller = caller_open(how->sim, how->loop, how->host, how->port);
+    return c;
 }
 
-static void mark_skipped(struct replay *r, size_t conn, int opaque) { r->skipped[conn][(uint16_t)opaque / 8] |= (char)(1 << (opaque & 7)); }
-static bool is_skipped(struct replay *r, size_t conn, int opaque) { return r->skipped[conn][(uint16_t)opaque / 8] >> (opaque & 7) & 1; }
+/* --- what the client says --- */
 
-static void send_line(struct replay *r, size_t conn, json_t *decoded, const char *hex)
+static bool is_left_out(const struct replay *r, json_t *decoded)
 {
     char number[16];
     snprintf(number, sizeof number, "%d", number_of(decoded, "code"));
-    if (named(r->how->skip_requests, text_of(decoded, "name")) || named(r->how->skip_requests, number)) {
-        mark_skipped(r, conn, number_of(decoded, "opaque"));
-        return;
-    }
-    struct buf b = BUF_EMPTY;
-    test_unhex(slice_text(hex), &b);
-    caller_send(r->callers[conn], buf_slice(&b));
-    buf_done(&b);
-    if (!strcmp(text_of(decoded, "kind"), "oneway")) sim_run_for(r->how->sim, SETTLE_MS);
+    return wire_named(r->at.how->skip_requests, text_of(decoded, "name")) || wire_named(r->at.how->skip_requests, number);
 }
 
-static void expect_reply(struct replay *r, size_t conn, json_t *decoded, const char *hex)
+/* A header that the recorder could not read has no name; "?" stands for it. */
+static bool is_unsupported(const struct replay *r, json_t *decoded)
+{
+    const char *name = text_of(decoded, "name");
+    return wire_named(r->at.how->unsupported, *name ? name : "?");
+}
+
+static void send_request(struct replay *r, struct line_conn *c, json_t *decoded, struct slice bytes)
 {
     int opaque = number_of(decoded, "opaque");
-    if (is_skipped(r, conn, opaque)) return;
-    struct answer *ours = caller_reply(r->callers[conn], opaque, r->how->reply_limit_ms ? r->how->reply_limit_ms : REPLY_MS);
-    if (!ours) fail_msg("%s.jsonl line %d: no reply to %s", r->how->file, r->line, json_dumps(json_object_get(decoded, "requestCode"), JSON_ENCODE_ANY));
-    struct buf b = BUF_EMPTY;
-    test_unhex(slice_text(hex), &b);
-    struct frame *theirs = must_zero(sizeof *theirs);
-    EXPECT_OK(frame_decode(b.p, b.n, theirs));
-    compare(r, &ours->frame, theirs);
-    free(theirs);
-    buf_done(&b);
+    if (bytes.n > FRAME_LENGTH_BYTES && bytes.p[FRAME_LENGTH_BYTES] <= FRAME_BINARY) c->form = (enum frame_form)bytes.p[FRAME_LENGTH_BYTES];
+    c->numberless = !json_is_integer(json_object_get(decoded, "opaque"));
+    if (is_unsupported(r, decoded)) mark(c->refused, c->numberless ? 0 : opaque);
+    caller_send(c->caller, bytes);
+    if (!strcmp(text_of(decoded, "kind"), "oneway")) sim_run_for(r->at.how->sim, SETTLE_MS);
+}
+
+/* The recorded answer to a request of ours, under the number that ours has. */
+static void send_response(struct replay *r, struct line_conn *c, int opaque, struct slice bytes)
+{
+    struct frame *f = must_zero(sizeof *f);
+    struct buf copy = BUF_EMPTY, out = BUF_EMPTY;
+    buf_put_slice(&copy, bytes);
+    EXPECT_OK(frame_decode(copy.p, copy.n, f));
+    for (size_t i = 0; i < r->asked_count; i++) {
+        if (r->asked[i].conn != c->number || r->asked[i].theirs != opaque) continue;
+        struct frame_head head = {f->form, f->code, f->language, f->version, r->asked[i].ours, f->flag, f->remark};
+        struct frame_writer w;
+        frame_begin(&w, &out, &head);
+        for (size_t k = 0; k < f->count; k++) frame_put(&w, f->fields[k].name, f->fields[k].value);
+        frame_end(&w, f->body.n);
+        buf_put_slice(&out, f->body);
+    }
+    caller_send(c->caller, out.n ? buf_slice(&out) : bytes);
+    buf_done(&copy);
+    buf_done(&out);
+    free(f);
+}
+
+static void send_line(struct replay *r, struct line_conn *c, json_t *decoded, struct slice bytes)
+{
+    if (is_left_out(r, decoded)) mark(c->skipped, number_of(decoded, "opaque"));
+    else if (!strcmp(text_of(decoded, "kind"), "response")) send_response(r, c, number_of(decoded, "opaque"), bytes);
+    else send_request(r, c, decoded, bytes);
+}
+
+/* --- what the server says --- */
+
+static struct frame *decode(struct buf *bytes)
+{
+    struct frame *f = must_zero(sizeof *f);
+    EXPECT_OK(frame_decode(bytes->p, bytes->n, f));
+    return f;
+}
+
+static void expect_refused(struct replay *r, const struct answer *ours)
+{
+    if (ours->frame.code != RESPONSE_REQUEST_CODE_NOT_SUPPORTED)
+        fail_msg("%s.jsonl line %d: answered with code %d, although it is listed as not supported", r->at.file, r->at.line, ours->frame.code);
+    r->compared++;
+}
+
+static void expect_reply(struct replay *r, struct line_conn *c, json_t *decoded, struct buf *bytes)
+{
+    const struct wire_replay *how = r->at.how;
+    int opaque = c->numberless ? 0 : number_of(decoded, "opaque");
+    if (is_marked(c->skipped, opaque)) return;
+    struct answer *ours = caller_reply(c->caller, opaque, how->reply_limit_ms ? how->reply_limit_ms : REPLY_MS);
+    if (!ours) fail_msg("%s.jsonl line %d: no reply to request %d", r->at.file, r->at.line, number_of(decoded, "requestCode"));
+    if (is_marked(c->refused, opaque)) {
+        expect_refused(r, ours);
+    } else {
+        struct frame *theirs = decode(bytes);
+        wire_compare(&r->at, &ours->frame, theirs, c->form);
+        r->compared++;
+        free(theirs);
+    }
     answer_free(ours);
 }
 
+static void expect_asked(struct replay *r, struct line_conn *c, json_t *decoded, struct buf *bytes)
+{
+    if (is_left_out(r, decoded)) return;
+    struct answer *ours = caller_asked(c->caller, number_of(decoded, "code"), REPLY_MS);
+    if (!ours) fail_msg("%s.jsonl line %d: our server does not say %s", r->at.file, r->at.line, text_of(decoded, "name"));
+    struct frame *theirs = decode(bytes);
+    wire_compare(&r->at, &ours->frame, theirs, FRAME_JSON);
+    assert_true(r->asked_count < ASKED_MAX);
+    r->asked[r->asked_count++] = (struct asked){c->number, number_of(decoded, "opaque"), ours->frame.opaque};
+    free(theirs);
+    answer_free(ours);
+}
+
+/* --- walking through the files --- */
+
 /* A connection that the original ended before the client did must end here too. */
-static void play_event(struct replay *r, size_t conn, bool from_server, const char *event)
+static void play_event(struct replay *r, struct line_conn *c, bool from_server, const char *event)
 {
     if (strcmp(event, "eof") && strcmp(event, "reset")) return;
-    if (!r->callers[conn]) return;
-    if (from_server && !caller_ended(r->callers[conn], REPLY_MS)) fail_msg("%s.jsonl line %d: the connection stays open", r->how->file, r->line);
-    caller_close(r->callers[conn]);
-    r->callers[conn] = NULL;
-    sim_run_for(r->how->sim, SETTLE_MS);
+    if (!c->caller) return;
+    if (from_server && !caller_ended(c->caller, REPLY_MS)) fail_msg("%s.jsonl line %d: the connection stays open", r->at.file, r->at.line);
+    caller_close(c->caller);
+    c->caller = NULL;
+    sim_run_for(r->at.how->sim, SETTLE_MS);
+}
+
+static void play_frame(struct replay *r, struct line_conn *c, json_t *line, bool from_server)
+{
+    json_t *decoded = json_object_get(line, "decoded");
+    const char *kind = text_of(decoded, "kind"), *hex = text_of(line, "hex");
+    struct buf bytes = BUF_EMPTY;
+    test_unhex(slice_text(*hex ? hex : text_of(line, "raw")), &bytes);
+    if (!from_server) send_line(r, c, decoded, buf_slice(&bytes));
+    else if (!strcmp(kind, "response")) expect_reply(r, c, decoded, &bytes);
+    else if (*hex) expect_asked(r, c, decoded, &bytes);
+    buf_done(&bytes);
 }
 
 static void play_line(struct replay *r, json_t *line)
 {
-    if (strcmp(text_of(line, "role"), r->how->role)) return;
-    size_t conn = conn_of(r, number_of(line, "conn"));
+    char name[160];
+    if (strcmp(text_of(line, "role"), r->at.how->role)) return;
+    struct line_conn *c = conn_of(r, number_of(line, "conn"));
     bool from_server = !strcmp(text_of(line, "dir"), "s2c");
-    json_t *decoded = json_object_get(line, "decoded");
-    const char *kind = text_of(decoded, "kind"), *hex = text_of(line, "hex"), *raw = text_of(line, "raw");
-    if (json_object_get(line, "event")) {
-        play_event(r, conn, from_server, text_of(line, "event"));
-    } else if (!r->callers[conn]) {
-        return;
-    } else if (!from_server) {
-        send_line(r, conn, decoded, *hex ? hex : raw);
-    } else if (!strcmp(kind, "response")) {
-        expect_reply(r, conn, decoded, hex);
-    }
+    snprintf(name, sizeof name, "%s:%d", r->at.file, r->at.line);
+    if (json_object_get(line, "event")) play_event(r, c, from_server, text_of(line, "event"));
+    else if (wire_named(r->at.how->skip_lines, name)) mark(c->skipped, number_of(json_object_get(line, "decoded"), "opaque"));
+    else if (c->caller) play_frame(r, c, line, from_server);
 }
 
-size_t wire_replay(const struct wire_replay *how)
+static void play_file(struct replay *r, const char *name)
 {
-    char name[128];
-    snprintf(name, sizeof name, "wire/%s.jsonl", how->file);
-    struct buf file = test_fixture(name);
-    struct replay *r = must_zero(sizeof *r);
-    r->how = how;
+    char path[160];
+    snprintf(path, sizeof path, "wire/%s.jsonl", name);
+    struct buf file = test_fixture(path);
     struct slice rest = buf_slice(&file), line;
+    r->at.file = name;
+    r->at.line = 0;
     while (slice_split(&rest, '\n', &line)) {
-        r->line++;
+        r->at.line++;
         if (!line.n) continue;
         json_t *j = json_loadb((const char *)line.p, line.n, 0, NULL);
         assert_non_null(j);
         play_line(r, j);
         json_decref(j);
     }
-    for (size_t i = 0; i < r->count; i++) caller_close(r->callers[i]);
+    buf_done(&file);
+}
+
+size_t wire_replay(const struct wire_replay *how)
+{
+    struct replay *r = must_zero(sizeof *r);
+    r->at.how = how;
+    struct slice rest = slice_text(how->file), one;
+    while (slice_split(&rest, ' ', &one)) {
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", SLICE_ARG(one));
+        play_file(r, name);
+    }
+    for (size_t i = 0; i < r->count; i++) caller_close(r->conns[i].caller);
     size_t compared = r->compared;
     free(r);
-    buf_done(&file);
     return compared;
 }
