@@ -139,3 +139,10 @@ static const struct bean_field list_rows[] = {
     ROW(group_config_list, groups, "groupConfigList", list, &group_config_bean),
 };
 const struct bean group_config_list_bean = BEAN(struct group_config_list, list_rows, NULL);
+
+static const struct bean_field readable_rows[] = {
+    ROW(group_readable, group, "group", text, NULL),
+    ROW(group_readable, readable, "readable", bool, NULL),
+    ROW(group_readable, topic, "topic", text, NULL),
+};
+const struct bean group_readable_bean = BEAN(struct group_readable, readable_rows, NULL);

@@ -74,9 +74,17 @@ struct group_config_list {
     BEAN_LIST(struct group_config) groups;
 };
 
+/* Reply of 353. */
+struct group_readable {
+    struct slice group;
+    struct slice topic;
+    bool readable;
+};
+
 extern const struct bean group_config_bean;
 extern const struct bean group_table_bean;
 extern const struct bean group_config_list_bean;
+extern const struct bean group_readable_bean;
 /* What a group is that nobody configured; the name is the caller's to set. */
 extern const struct group_config group_config_default;
 

@@ -78,6 +78,19 @@ err_t data_version_decode(struct slice body, struct data_version *out)
 
 void data_version_encode(const struct data_version *v, struct buf *out) { bean_encode(&data_version_bean, v, JSON_RAW, out); }
 
+void topic_config_describe(const struct topic_config *t, struct buf *out)
+{
+    buf_printf(out, "TopicConfig [topicName=%.*s, readQueueNums=%d, writeQueueNums=%d, perm=%s%s%s, topicFilterType=%s, topicSysFlag=%d, order=%s, "
+               "attributes={", SLICE_ARG(t->name), t->read_queues, t->write_queues, t->perm & PERM_READ ? "R" : "-",
+               t->perm & PERM_WRITE ? "W" : "-", t->perm & PERM_INHERIT ? "X" : "-",
+               t->filter == TOPIC_FILTER_NONE ? "null" : topic_filter_names[t->filter], t->sys_flag, t->order ? "true" : "false");
+    for (size_t i = 0; i < t->attributes.count; i++) {
+        const struct pair *p = &t->attributes.items[i];
+        buf_printf(out, "%s%.*s=%.*s", i ? ", " : "", SLICE_ARG(p->key), SLICE_ARG(p->value));
+    }
+    buf_printf(out, "}]");
+}
+
 struct slice topic_attribute(const struct topic_config *t, struct slice key)
 {
     for (size_t i = 0; i < t->attributes.count; i++)

@@ -76,6 +76,8 @@ void data_version_encode(const struct data_version *v, struct buf *out);
 
 /* Everything but the name. Attributes in any order. */
 bool topic_config_eq(const struct topic_config *a, const struct topic_config *b);
+/* All of it in one line, as the original shows it in remarks. */
+void topic_config_describe(const struct topic_config *t, struct buf *out);
 /* The value, p NULL when there is none. */
 struct slice topic_attribute(const struct topic_config *t, struct slice key);
 

@@ -141,7 +141,7 @@ static void put_table(struct json_out *w, const struct offsets *o, bool pulled)
     json_put_object_end(w);
 }
 
-static bool has_committed(const struct group_offsets *g)
+bool offsets_has_committed(const struct group_offsets *g)
 {
     for (size_t i = 0; i < g->count; i++)
         if (g->queues[i].committed >= 0) return true;
@@ -157,7 +157,7 @@ static void put_group_topics(struct json_out *w, const struct offsets *o)
     const struct group_offsets *g;
     arena.limit = SIZE_MAX;
     for (size_t at = 0; (g = offsets_next(o, &at));) {
-        if (!has_committed(g)) continue;
+        if (!offsets_has_committed(g)) continue;
         struct named_list *list = map_get(&groups, g->group);
         if (!list) {
             list = arena_take(&arena, sizeof *list);

@@ -17,7 +17,7 @@ struct offsets;
 struct queue_offsets {
     int32_t queue_id;
     int64_t committed;      /* -1: none, also below */
-    int64_t pulled;         /* pull consumers that commit elsewhere; for lag only */
+    int64_t pulled;         /* where the last pull ended; for lag only */
     int64_t reset;          /* to be told to the next pull */
 };
 
@@ -63,6 +63,8 @@ void offsets_clone(struct offsets *o, struct slice from, struct slice to, struct
 const struct group_offsets *offsets_find(const struct offsets *o, struct slice topic, struct slice group);
 /* Walks: `for (size_t at = 0; (g = offsets_next(o, &at));)`; nothing may be added meanwhile. */
 const struct group_offsets *offsets_next(const struct offsets *o, size_t *at);
+/* False for a group that has only pulled. */
+bool offsets_has_committed(const struct group_offsets *g);
 struct data_version offsets_version(const struct offsets *o);
 /* The table as text: for the file with pulled offsets, for code 43 without (Java slaves cannot read them). */
 void offsets_encode(const struct offsets *o, enum json_style style, bool with_pulled, struct buf *out);

@@ -9,6 +9,11 @@
 
 const char *const flow_host = "10.0.0.1";
 static const char *const client_ip = "10.0.0.9";
+/* As in the recordings, so that ids and times can be compared with theirs. */
+enum { RECORDED_WALL_S = 1795996340 };
+/* Jobs that workers still have when a broker is freed give back their memory when they end. */
+enum { WORK_ENDS_MS = 50 };
+#define RECORDED_ADDRESS "127.0.0.2:10911"
 
 /* --- start and stop --- */
 
@@ -29,7 +34,7 @@ static void start_broker(void *ctx)
     struct starting *s = ctx;
     struct broker_options o = {.loop = s->loop, .fs = sim_fs_disk(s->flow->disk), .config = &s->flow->config, .seed = 7};
     EXPECT_OK(addr_parse(SLICE("10.0.0.1:10911"), &o.listen));
-    o.advertised = o.listen;
+    EXPECT_OK(addr_parse(SLICE(RECORDED_ADDRESS), &o.advertised));
     s->e = broker_new(&o, &s->flow->broker);
 }
 
@@ -46,6 +51,7 @@ struct flow *flow_start(const char *const *settings)
 {
     struct flow *f = must_zero(sizeof *f);
     struct sim_options o = sim_options_default(1);
+    o.start_wall_ms = (int64_t)RECORDED_WALL_S * 1000;
     f->sim = sim_new(&o);
     f->client_loop = sim_loop_new(sim_process_new(f->sim, client_ip));
     f->disk = sim_fs_new(1);
@@ -72,6 +78,7 @@ static void end(struct flow *f, struct loop *loop)
 {
     sim_call(loop, free_broker, f);
     caller_close(f->caller);
+    sim_run_for(f->sim, WORK_ENDS_MS);
 }
 
 /* The broker keeps its loop in its options; the fixture needs it again for stopping. */
@@ -214,7 +221,10 @@ static struct pulled take_pulled(struct flow *f, struct answer *a)
     if (!a) return p;
     p.code = a->frame.code;
     copy_text(p.remark, sizeof p.remark, a->frame.remark);
-    if (!header_decode(&pull_reply_kind, &a->frame, &reply)) {
+    err_t e = header_decode(&pull_reply_kind, &a->frame, &reply);
+    if (e) {
+        err_free(e);   /* a refusal carries no offsets */
+    } else {
         p.next = reply.next_begin_offset;
         p.min = reply.min_offset;
         p.max = reply.max_offset;

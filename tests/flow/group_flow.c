@@ -125,3 +125,32 @@ TEST(group, the_newest_subscription_of_its_members_rules)
     caller_close(one);
     flow_stop(f);
 }
+
+TEST(group, a_configuration_without_body_is_refused)
+{
+    struct flow *f = flow_start(NULL);
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, NULL, NULL, NULL, NULL), RESPONSE_SYSTEM_ERROR);
+    flow_stop(f);
+}
+
+static int32_t set_readable(struct flow *f, const char *topic, bool readable)
+{
+    struct group_forbidden_header h = {.group = SLICE("G"), .topic = slice_text(topic), .readable = readable};
+    header_set(&h, group_forbidden, readable);
+    return flow_code(f, REQUEST_UPDATE_AND_GET_GROUP_FORBIDDEN, &group_forbidden_kind, &h, NULL, NULL);
+}
+
+TEST(group, reading_is_forbidden_and_allowed_again)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "", "x");
+    flow_subscribe(f, f->caller, "c", "G", "T", "*", 1);
+    struct pull_header h = {.topic = SLICE("T"), .consumer_group = SLICE("G"), .max_msg_nums = 32, .sub_version = 1};
+    EXPECT_EQ(set_readable(f, "NoTopic", false), RESPONSE_TOPIC_NOT_EXIST);
+    EXPECT_EQ(set_readable(f, "T", false), RESPONSE_SUCCESS);
+    EXPECT_EQ(flow_code(f, REQUEST_PULL_MESSAGE, &pull_kind, &h, NULL, NULL), RESPONSE_NO_PERMISSION);
+    EXPECT_EQ(set_readable(f, "T", true), RESPONSE_SUCCESS);
+    EXPECT_EQ(flow_code(f, REQUEST_PULL_MESSAGE, &pull_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
+    flow_stop(f);
+}

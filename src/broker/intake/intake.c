@@ -26,9 +26,12 @@ static err_t check_queue(const struct call *call, const struct send_header *h, c
     int32_t queues = t->read_queues > t->write_queues ? t->read_queues : t->write_queues;
     if (h->queue_id < queues) return NULL;
     char remote[ADDR_TEXT_MAX];
-    return err_new(ERR_INVALID, "request queueId[%d] is illegal, TopicConfig [topicName=%.*s, readQueueNums=%d, writeQueueNums=%d] Producer: %s",
-                   h->queue_id, SLICE_ARG(t->name), t->read_queues, t->write_queues,
-                   addr_format(rpc_conn_remote(call->conn), remote));
+    struct buf topic = BUF_EMPTY;
+    topic_config_describe(t, &topic);
+    err_t e = err_new(ERR_INVALID, "request queueId[%d] is illegal, %.*s Producer: %s", h->queue_id, (int)topic.n, (const char *)topic.p,
+                      addr_format(rpc_conn_remote(call->conn), remote));
+    buf_done(&topic);
+    return e;
 }
 
 static err_t check_retry_group(struct broker *b, struct slice topic)

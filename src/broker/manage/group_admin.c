@@ -42,13 +42,29 @@ void handle_get_group(struct broker *b, struct call *call)
 {
     struct get_group_config_header h;
     err_t e = header_decode(&get_group_config_kind, call->frame, &h);
-    const struct group *g = e ? NULL : groups_find(b->groups, h.group);
-    if (!e && !g) e = err_new(ERR_GROUP_NOT_FOUND, "No group in this broker. group: %.*s", SLICE_ARG(h.group));
+    const struct group *g = e ? NULL : groups_find_or_create(b->groups, h.group);   /* asking makes it, as with the original */
+    if (!e && !g) e = err_new(ERR_GROUP_NOT_FOUND, "No group in this broker");
     if (e) {
         call_fail(call, e);
         return;
     }
     reply_bean(call, NULL, NULL, &group_config_bean, &g->config);
+}
+
+/* Whether a group may read a topic; told and, when `readable` is given, changed. */
+void handle_group_forbidden(struct broker *b, struct call *call)
+{
+    struct group_forbidden_header h;
+    err_t e = header_decode(&group_forbidden_kind, call->frame, &h);
+    if (!e && !groups_find_or_create(b->groups, h.group)) e = err_new(ERR_GROUP_NOT_FOUND, "No group in this broker");
+    if (!e && !topics_find(b->topics, h.topic)) e = err_new(ERR_TOPIC_NOT_FOUND, "No topic in this broker. topic: %.*s", SLICE_ARG(h.topic));
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    if (header_has(&h, group_forbidden, readable)) groups_set_read_forbidden(b->groups, h.group, h.topic, !h.readable);
+    struct group_readable reply = {h.group, h.topic, !groups_is_read_forbidden(b->groups, h.group, h.topic)};
+    reply_bean(call, NULL, NULL, &group_readable_bean, &reply);
 }
 
 void handle_all_groups(struct broker *b, struct call *call)

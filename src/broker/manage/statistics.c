@@ -91,7 +91,7 @@ void handle_consume_stats(struct broker *b, struct call *call)
     while (rest.n && slice_split(&rest, ';', &topic)) put_topic_progress(b, h.consumer_group, topic, &arena, &stats);
     if (!h.topic.n && !h.topic_list.n)
         for (size_t at = 0; (g = offsets_next(b->offsets, &at));)
-            if (slice_eq(g->group, h.consumer_group)) put_topic_progress(b, h.consumer_group, g->topic, &arena, &stats);
+            if (slice_eq(g->group, h.consumer_group) && offsets_has_committed(g)) put_topic_progress(b, h.consumer_group, g->topic, &arena, &stats);
     reply_bean(call, NULL, NULL, &consume_stats_bean, &stats);
     arena_done(&arena);
 }
@@ -182,7 +182,7 @@ void handle_topic_consumers(struct broker *b, struct call *call)
     for (size_t at = 0; (online = map_next(&b->members.consumers, &at));)
         if (members_subscription(online->value, h.topic)) add_name(&arena, online->key, &list);
     for (size_t at = 0; (known = offsets_next(b->offsets, &at));)
-        if (slice_eq(known->topic, h.topic)) add_name(&arena, known->group, &list);
+        if (slice_eq(known->topic, h.topic) && offsets_has_committed(known)) add_name(&arena, known->group, &list);
     reply_bean(call, NULL, NULL, &group_list_bean, &list);
     arena_done(&arena);
 }
@@ -199,8 +199,9 @@ void handle_consumer_topics(struct broker *b, struct call *call)
     struct group_list found = {.groups = {NULL, 0}};
     const struct group_offsets *known;
     for (size_t at = 0; (known = offsets_next(b->offsets, &at));)
-        if (slice_eq(known->group, h.group)) add_name(&arena, known->topic, &found);
-    struct topic_list list = {.broker_address = {NULL, 0}};
+        if (slice_eq(known->group, h.group) && offsets_has_committed(known)) add_name(&arena, known->topic, &found);
+    char address[ADDR_TEXT_MAX];
+    struct topic_list list = {.broker_address = slice_text(addr_format(&b->advertised, address))};
     list.topics.items = found.groups.items;
     list.topics.count = found.groups.count;
     reply_bean(call, NULL, NULL, &topic_list_bean, &list);

@@ -100,7 +100,6 @@ void handle_delete_topic(struct broker *b, struct call *call)
         call_fail(call, e);
         return;
     }
-    log_info("topic.deleted topic=\"%.*s\"", SLICE_ARG(name));
     store_delete_topic(b->store, name);
     offsets_remove_topic(b->offsets, name);
     hold_drop_topic(&b->hold, name);

@@ -130,7 +130,7 @@ static bool matches_tag(void *ctx, int64_t tag_hash)
 /* --- reading and answering --- */
 
 static const char *const status_names[] = {
-    [READ_FOUND] = "FOUND", [READ_NO_MATCH] = "NO_MATCHED_MESSAGE", [READ_NO_QUEUE] = "NO_MATCHED_LOGIC_QUEUE",
+    [READ_FOUND] = "FOUND", [READ_NO_MATCH] = "NO_MATCHED_MESSAGE", [READ_NO_QUEUE] = "NO_MESSAGE_IN_QUEUE",
     [READ_QUEUE_EMPTY] = "NO_MESSAGE_IN_QUEUE", [READ_OFFSET_TOO_SMALL] = "OFFSET_TOO_SMALL",
     [READ_OFFSET_AT_END] = "OFFSET_OVERFLOW_ONE", [READ_OFFSET_PAST_END] = "OFFSET_OVERFLOW_BADLY",
     [READ_MESSAGE_GONE] = "MESSAGE_WAS_REMOVING",
@@ -180,6 +180,7 @@ static void reply_pull(struct broker *b, struct call *call, const struct pull_he
 
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
+    offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
     reply_pull(b, call, h, code_of(r->status, h->queue_offset), status_names[r->status], r);
 }
 

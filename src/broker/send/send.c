@@ -44,7 +44,7 @@ static void send_reply(struct pending_send *p, int32_t code, const char *remark)
     if (!ids.n) ids = slice_of(id, offset_id_format(&p->broker->advertised, p->appended.log_offset, id));
     struct send_reply_header reply = {
         .msg_id = ids, .queue_id = p->queue_id, .queue_offset = p->appended.queue_offset,
-        .transaction_id = slice_of(p->unique_key, p->unique_key_bytes),
+        .transaction_id = p->unique_key_bytes ? slice_of(p->unique_key, p->unique_key_bytes) : (struct slice){NULL, 0},
     };
     call_reply_more(p->call, code, remark, &send_reply_kind, &reply, put_trace_fields, p->broker, (struct slice){NULL, 0});
 }
@@ -162,7 +162,8 @@ static void send(struct broker *b, struct call *call, const struct header_kind *
     err_t e = header_decode(kind, call->frame, &h);
     if (!e) e = intake_topic(b, call, &h, &topic);
     if (!e) e = h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE ? send_batch(b, call, &h, topic) : send_one(b, call, &h, topic);
-    if (e) send_failed(b, call, e);
+    if (err_code(e) == ERR_FIELD || err_code(e) == ERR_BODY) call_fail(call, e);   /* not looked at as a message: no trace fields */
+    else if (e) send_failed(b, call, e);
 }
 
 void handle_send(struct broker *b, struct call *call) { send(b, call, &send_kind); }
