@@ -18,6 +18,8 @@
 
 enum {
     MARGIN_MS = 3000,                /* the original's: times in the checkpoint are not exact */
+    SECTOR_BYTES = 512,
+    LENGTH_BYTES = 4,
     SEARCH_BYTES = 16 << 20,         /* where the next good record is looked for: four times the largest message */
     PENDING_BYTES = 64 << 10,        /* of one queue, before they are written */
 };
@@ -103,6 +105,27 @@ static int64_t next_good(const struct recovery *r, const struct mapped_file *f, 
     return following && first_record(following, &m) && record_body_intact(&m) ? following->start : -1;
 }
 
+static bool is_zero(const uint8_t *p, int64_t n)
+{
+    static const uint8_t zeros[SECTOR_BYTES];
+    return memcmp(p, zeros, (size_t)n) == 0;
+}
+
+/* A sector that never reached the disk reads as it was before: zeros, behind what an earlier write put there. With SYNC_FLUSH
+ * nothing behind one has been answered: the sync that would have let it had to bring this one along. A record begins with its
+ * size, which is no zero within LENGTH_BYTES. */
+static bool never_synced(const struct recovery *r, const struct mapped_file *f, int64_t at, int64_t next)
+{
+    if (!r->abnormal || !r->s->options.sync_flush) return false;
+    int64_t end = (next < mapped_file_end(f) ? next : mapped_file_end(f)) - f->start;
+    int64_t first = at - f->start, sector = (first + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    int64_t rest = (sector < end ? sector : end) - first;   /* of the sector that `at` lies in */
+    if (rest >= LENGTH_BYTES && is_zero(mapped_file_from(f, at).p, rest)) return true;
+    for (int64_t s = sector; s + SECTOR_BYTES <= end; s += SECTOR_BYTES)
+        if (is_zero(mapped_file_from(f, f->start + s).p, SECTOR_BYTES)) return true;
+    return false;
+}
+
 /* One step of the scan: the position behind what begins at `at`, or -1 at the end of the records. */
 static int64_t step(const struct recovery *r, const struct mapped_file *f, int64_t at)
 {
@@ -112,6 +135,7 @@ static int64_t step(const struct recovery *r, const struct mapped_file *f, int64
     if (kind == RECORD_BLANK) return mapped_file_end(f);
     if (kind == RECORD_END && !r->abnormal) return -1;   /* after a good stop zeros are the end */
     int64_t next = next_good(r, f, at);
+    if (next >= 0 && never_synced(r, f, at, next)) return -1;
     if (next >= 0) commit_log_report(r->log, at, "a damaged record; those behind it are kept");
     return next;
 }
