@@ -473,3 +473,41 @@ TEST(recovery, a_record_that_states_an_impossible_queue_offset_leaves_a_hole_in_
     store_fixture_expect(f, "T", 0, 2, "three");
     store_fixture_free(f);
 }
+
+/* Three messages, and the second one lost a whole sector in a power cut. */
+static struct store_fixture *start_with_a_lost_sector(bool sync_flush)
+{
+    static const uint8_t zeros[512];
+    char big[2001];
+    memset(big, 'b', sizeof big - 1);
+    big[sizeof big - 1] = 0;
+    struct store_fixture *f = start(sync_flush);
+    store_fixture_append(f, "T", 0, "one");
+    fake_tasks_settle(&f->tasks);
+    struct appended lost = store_fixture_append(f, "T", 0, big);
+    store_fixture_append(f, "T", 0, "three");
+    fake_tasks_turn(&f->tasks);
+    store_fixture_kill(f);
+    struct file *log;
+    EXPECT_OK(fs_open(sim_fs_disk(f->disk), "/store/commitlog/00000000000000000000", FILE_WRITE, &log));
+    EXPECT_OK(file_write_at(log, (lost.log_offset + 1000) / 512 * 512, zeros, sizeof zeros));
+    file_close(log);
+    store_fixture_open(f);
+    return f;
+}
+
+TEST(recovery, with_sync_flush_the_log_ends_where_a_sector_never_reached_the_disk)
+{
+    struct store_fixture *f = start_with_a_lost_sector(true);
+    EXPECT_EQ(store_fixture_max(f, "T", 0), 1);
+    EXPECT_EQ(store_fixture_append(f, "T", 0, "next").queue_offset, 1);   /* S3: no hole */
+    store_fixture_free(f);
+}
+
+TEST(recovery, without_sync_flush_what_was_answered_behind_a_lost_sector_is_kept)
+{
+    struct store_fixture *f = start_with_a_lost_sector(false);
+    EXPECT_EQ(store_fixture_max(f, "T", 0), 3);
+    store_fixture_expect(f, "T", 0, 2, "three");
+    store_fixture_free(f);
+}
