@@ -34,9 +34,9 @@ struct conn {
     struct output out;          /* gathered in this turn */
     struct output writing;      /* on its way: WRITE_LATER */
     bool is_writing;
-    bool paused;
+    bool paused;                /* too much is unsent: nothing is read, nor handed over */
     bool closed;
-    struct timer stalled;
+    struct timer timer;         /* paused: ends what is stalled; else: goes on with `in` in a turn of its own */
     int64_t active_ms;
 };
 
@@ -112,26 +112,22 @@ size_t conn_unsent_bytes(const struct conn *c)
 
 int64_t conn_active_ms(const struct conn *c) { return c->active_ms; }
 
-/* Memory for replies is bounded: who does not read them is not read from, and in the end closed. */
-static void check_unsent(struct conn *c)
+/* Memory for replies is bounded: who does not read them is not read from, and in the end closed. Units that have come already
+ * wait in `in`. */
+static void pause_if_over(struct conn *c)
 {
-    struct tasks *t = &c->group->loop->tasks;
-    size_t unsent = conn_unsent_bytes(c);
-    if (!c->paused && unsent > c->limits.max_unsent_bytes) {
-        c->paused = true;
-        stream_pause(c->stream, true);
-        timer_start(t, &c->stalled, c->limits.stalled_close_ms);
-    } else if (c->paused && unsent <= c->limits.max_unsent_bytes / 2) {
-        c->paused = false;
-        stream_pause(c->stream, false);
-        timer_stop(t, &c->stalled);
-    }
+    if (c->closed || c->paused || conn_unsent_bytes(c) <= c->limits.max_unsent_bytes) return;
+    c->paused = true;
+    stream_pause(c->stream, true);
+    timer_start(&c->group->loop->tasks, &c->timer, c->limits.stalled_close_ms);
 }
 
-static void stalled(void *ctx)
+static void check_unsent(struct conn *c)
 {
-    struct conn *c = ctx;
-    c->events->end(c->ctx, err_new(ERR_BUSY, "%zu bytes of replies were not taken", conn_unsent_bytes(c)));
+    pause_if_over(c);
+    if (!c->paused || conn_unsent_bytes(c) > c->limits.max_unsent_bytes / 2) return;
+    c->paused = false;
+    timer_start(&c->group->loop->tasks, &c->timer, 0);
 }
 
 /* The iovecs for all parts of an output. */
@@ -180,7 +176,7 @@ static void on_written(void *ctx)
     c->is_writing = false;
     output_done(c->group, &c->writing);
     c->active_ms = tasks_mono_ms(&c->group->loop->tasks);
-    if (c->paused) timer_start(&c->group->loop->tasks, &c->stalled, c->limits.stalled_close_ms);
+    if (c->paused) timer_start(&c->group->loop->tasks, &c->timer, c->limits.stalled_close_ms);
     check_unsent(c);
     if (conn_unsent_bytes(c)) mark_dirty(c);
 }
@@ -191,7 +187,7 @@ static void on_written(void *ctx)
 static size_t take_units(struct conn *c, uint8_t *p, size_t n)
 {
     size_t done = 0;
-    while (done < n && !c->closed) {
+    while (done < n && !c->closed && !c->paused) {
         size_t size;
         err_t e = c->events->size(p + done, n - done, &size);
         if (e) {
@@ -201,6 +197,7 @@ static size_t take_units(struct conn *c, uint8_t *p, size_t n)
         if (!size || size > n - done) break;
         c->events->unit(c->ctx, p + done, size);
         done += size;
+        pause_if_over(c);
     }
     return done;
 }
@@ -224,8 +221,16 @@ static size_t complete_unit(struct conn *c, const uint8_t *p, size_t n)
         struct conn_group *g = c->group;
         c->events->unit(c->ctx, whole.p, whole.n);
         give_back(g, &whole);
+        pause_if_over(c);
     }
     return use;
+}
+
+static void keep_rest(struct conn *c, const uint8_t *p, size_t n)
+{
+    if (!n || c->closed) return;
+    if (!c->in.cap) c->in = take_buffer(c->group);
+    buf_put(&c->in, p, n);
 }
 
 static void on_data(void *ctx, uint8_t *p, size_t n)
@@ -239,9 +244,27 @@ static void on_data(void *ctx, uint8_t *p, size_t n)
     }
     if (!n || c->closed) return;
     size_t used = take_units(c, p, n);
-    if (used == n || c->closed) return;
-    if (!c->in.cap) c->in = take_buffer(c->group);
-    buf_put(&c->in, p + used, n - used);
+    keep_rest(c, p + used, n - used);
+}
+
+/* Enough was taken: units that wait in `in` come first, then reading goes on. */
+static void go_on(struct conn *c)
+{
+    if (c->in.n) {
+        struct buf had = c->in;
+        c->in = BUF_EMPTY;
+        size_t used = take_units(c, had.p, had.n);
+        keep_rest(c, had.p + used, had.n - used);
+        give_back(c->group, &had);
+    }
+    if (!c->closed && !c->paused) stream_pause(c->stream, false);
+}
+
+static void on_timer(void *ctx)
+{
+    struct conn *c = ctx;
+    if (!c->paused) go_on(c);
+    else c->events->end(c->ctx, err_new(ERR_BUSY, "%zu bytes of replies were not taken", conn_unsent_bytes(c)));
 }
 
 static void on_end(void *ctx, err_t e)
@@ -264,7 +287,7 @@ struct conn *conn_new(struct conn_group *g, struct stream *s, const struct conn_
     c->limits = *limits;
     c->ctx = ctx;
     c->active_ms = tasks_mono_ms(&g->loop->tasks);
-    timer_init(&c->stalled, stalled, c);
+    timer_init(&c->timer, on_timer, c);
     stream_start(s, &stream_events, c);
     return c;
 }
@@ -274,7 +297,7 @@ void conn_close(struct conn *c)
     if (c->closed) return;
     flush(c);
     c->closed = true;
-    timer_stop(&c->group->loop->tasks, &c->stalled);
+    timer_stop(&c->group->loop->tasks, &c->timer);
     stream_close(c->stream);
     list_remove(&c->node);
     list_add(&c->group->closing, &c->node);

@@ -36,7 +36,7 @@ struct conn_events {
 };
 
 struct conn_limits {
-    size_t max_unsent_bytes;     /* above it reading is paused, below half of it resumed */
+    size_t max_unsent_bytes;     /* above it nothing is read or handed over, also within a turn; below half of it again */
     int64_t stalled_close_ms;    /* ended with BUSY when paused and nothing was taken for so long */
 };
 
