@@ -31,6 +31,8 @@ static void dispatch(void *ctx, struct call *call)
 static void on_closed(void *ctx, struct rpc_conn *conn)
 {
     struct broker *b = ctx;
+    struct list *waiting = rpc_conn_waiting(conn);
+    while (!list_empty(waiting)) hold_wake(LIST_OWNER(list_first(waiting), struct waiter, in_conn), WAKE_DROPPED);
     members_closed(&b->members, conn);
 }
 

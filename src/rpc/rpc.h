@@ -9,6 +9,7 @@
 #define SKYLARK_RPC_RPC_H
 
 #include "base/addr.h"
+#include "base/list.h"
 #include "base/pin.h"
 #include "codec/frame.h"
 #include "codec/header.h"
@@ -64,6 +65,8 @@ uint64_t rpc_conn_id(const struct rpc_conn *c);            /* unique in the proc
 bool rpc_conn_open(const struct rpc_conn *c);
 struct rpc_conn *rpc_conn_ref(struct rpc_conn *c);
 void rpc_conn_unref(struct rpc_conn *c);
+/* Of the service: what waits on behalf of the connection, for `closed` to give up. Empty when it is opened, and must be at its end. */
+struct list *rpc_conn_waiting(struct rpc_conn *c);
 void rpc_conn_close(struct rpc_conn *c, const char *why);  /* `closed` runs in this turn or the next */
 
 /* --- replies --- */

@@ -30,6 +30,7 @@ const struct addr *rpc_conn_remote(const struct rpc_conn *c) { return &c->remote
 int rpc_conn_tag(const struct rpc_conn *c) { return c->tag; }
 uint64_t rpc_conn_id(const struct rpc_conn *c) { return c->id; }
 bool rpc_conn_open(const struct rpc_conn *c) { return c->conn; }
+struct list *rpc_conn_waiting(struct rpc_conn *c) { return &c->waiting; }
 
 struct rpc_conn *rpc_conn_ref(struct rpc_conn *c)
 {
@@ -41,6 +42,7 @@ void rpc_conn_unref(struct rpc_conn *c)
 {
     assert(c->refs);
     if (--c->refs) return;
+    assert(list_empty(&c->waiting));
     free(c->pending);
     free(c);
 }
@@ -143,6 +145,7 @@ struct rpc_conn *rpc_conn_new(struct rpc_hub *h, struct stream *s, const struct 
     c->remote = *remote;
     c->tag = h->tag;
     c->id = atomic_fetch_add(&ids, 1) + 1;
+    list_init(&c->waiting);
     list_add(&h->conns, &c->node);
     struct conn_limits limits = {h->options.max_reply_bytes, h->options.stalled_close_ms};
     c->conn = conn_new(&h->group, s, &conn_events, &limits, c);

@@ -23,6 +23,7 @@ struct rpc_conn {
     struct list_node node;       /* in the hub's conns while open */
     struct rpc_hub *hub;         /* valid while open */
     struct conn *conn;           /* NULL when closed */
+    struct list waiting;         /* of the service */
     unsigned refs;
     struct addr remote;
     int tag;

@@ -41,13 +41,13 @@ static void leave(struct waiter *w)
     free(q);
 }
 
-static void wake(struct waiter *w, enum wake_reason reason)
+void hold_wake(struct waiter *w, enum wake_reason reason)
 {
     leave(w);
     w->wake(w, reason);
 }
 
-static void on_timeout(void *ctx) { wake(ctx, WAKE_TIMEOUT); }
+static void on_timeout(void *ctx) { hold_wake(ctx, WAKE_TIMEOUT); }
 
 void hold_wait(struct hold *h, struct waiter *w, struct slice topic, int32_t queue_id, int64_t past, int64_t deadline_ms)
 {

@@ -11,8 +11,12 @@
 
 enum wake_reason { WAKE_ARRIVED, WAKE_TIMEOUT, WAKE_DROPPED };
 
+/* Nobody waits longer, whatever was asked for. */
+enum { HOLD_MAX_MS = 600000 };
+
 struct waiter {
     struct list_node node;
+    struct list_node in_conn;    /* the owner's: among what waits for one connection */
     struct hold *hold;           /* NULL: not waiting */
     struct hold_queue *queue;
     int64_t past;                /* first offset not seen yet */
@@ -36,6 +40,8 @@ void hold_done(struct hold *h);
 void hold_wait(struct hold *h, struct waiter *w, struct slice topic, int32_t queue_id, int64_t past, int64_t deadline_ms);
 /* After it, w does not wake. Harmless when it does not wait. */
 void hold_cancel(struct waiter *w);
+/* w, which waits, wakes now. */
+void hold_wake(struct waiter *w, enum wake_reason reason);
 /* The queue has entries up to `end` now. */
 void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t end);
 /* All waiters of the topic wake with WAKE_DROPPED: it is gone. */

@@ -208,6 +208,7 @@ static bool look_again(struct held_pull *held, const struct tag_filter *filter, 
     read_for(b, held->header, w->past, filter, &r);
     while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH) read_for(b, held->header, r.next_offset, filter, &r);
     if (reason == WAKE_ARRIVED && r.status == READ_OFFSET_AT_END && w->deadline_ms > tasks_mono_ms(b->tasks)) {
+        list_add(rpc_conn_waiting(held->call->conn), &w->in_conn);
         hold_wait(&b->hold, w, held->header->topic, held->header->queue_id, r.next_offset, w->deadline_ms);
         return true;
     }
@@ -225,6 +226,7 @@ static void on_wake(struct waiter *w, enum wake_reason reason)
     int32_t forbidden = 0;
     bool waits = false;
     err_t e = NULL;
+    list_remove(&w->in_conn);
     if (!rpc_conn_open(held->call->conn)) {
         call_drop(held->call);
     } else {
@@ -242,11 +244,13 @@ static void on_wake(struct waiter *w, enum wake_reason reason)
 static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, int64_t past)
 {
     int64_t wait_ms = b->cfg->broker.long_polling ? h->suspend_timeout_millis : b->cfg->broker.short_polling_ms;
+    if (wait_ms > HOLD_MAX_MS) wait_ms = HOLD_MAX_MS;
     struct held_pull *held = must_alloc(sizeof *held);
     held->broker = b;
     held->call = call;
     held->header = header_copy(&pull_kind, h);
     held->waiter = (struct waiter){.wake = on_wake};
+    list_add(rpc_conn_waiting(call->conn), &held->waiter.in_conn);
     hold_wait(&b->hold, &held->waiter, held->header->topic, h->queue_id, past, tasks_mono_ms(b->tasks) + wait_ms);
 }
 
