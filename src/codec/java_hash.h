@@ -7,6 +7,8 @@
 #include "base/slice.h"
 
 int32_t java_hash(struct slice text);
+/* Of a text that begins with one whose hash is known. */
+int32_t java_hash_more(int32_t hash, struct slice text);
 /* What a queue entry says about a message's TAGS property; 0 without tags. */
 static inline int64_t tags_hash(struct slice tags) { return java_hash(tags); }
 

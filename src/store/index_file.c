@@ -1,0 +1,239 @@
+#include "store/index_file.h"
+
+#include "base/buf.h"
+#include "codec/java_hash.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { PAGE_BYTES = 4096, FIRST_ENTRY = 1 };
+
+uint32_t index_hash(struct slice topic, struct slice key)
+{
+    uint32_t h = (uint32_t)java_hash_more(java_hash_more(java_hash(topic), SLICE("#")), key);
+    return (int32_t)h == INT32_MIN ? 0 : (int32_t)h < 0 ? 0 - h : h;
+}
+
+/* --- places in the file --- */
+
+static int64_t slot_at(int64_t slot) { return INDEX_HEADER_BYTES + slot * INDEX_SLOT_BYTES; }
+
+static int64_t entry_at(struct index_shape shape, int64_t number) { return slot_at(shape.slots) + number * INDEX_ENTRY_BYTES; }
+
+int64_t index_file_bytes(struct index_shape shape) { return entry_at(shape, shape.entries); }
+
+static int32_t entry_before(const struct index_file *f, int32_t number)
+{
+    return (int32_t)get_be32(f->bytes + entry_at(f->shape, number) + 16);
+}
+
+/* The newest entry of a slot that is older than `next`. After a kill a slot may name entries that are not counted yet; they are
+ * in the file, and lead to those that are. */
+static int32_t slot_newest(const struct index_file *f, int64_t slot, int32_t next)
+{
+    int32_t number = (int32_t)get_be32(f->bytes + slot_at(slot));
+    while (number >= next && number < f->shape.entries) {
+        int32_t before = entry_before(f, number);
+        if (before >= number) return 0;
+        number = before;
+    }
+    return number > 0 && number < next ? number : 0;
+}
+
+/* --- open and make --- */
+
+static void read_header(struct index_file *f)
+{
+    const uint8_t *p = f->bytes;
+    f->begin_ms = (int64_t)get_be64(p);
+    f->end_ms = (int64_t)get_be64(p + 8);
+    f->begin_offset = (int64_t)get_be64(p + 16);
+    f->end_offset = (int64_t)get_be64(p + 24);
+    f->used_slots = (int32_t)get_be32(p + 32);
+    f->next = (int32_t)get_be32(p + 36);
+    if (f->next < FIRST_ENTRY) f->next = FIRST_ENTRY;
+    if (f->next > f->shape.entries) f->next = f->shape.entries;
+}
+
+static err_t write_header(struct index_file *f)
+{
+    uint8_t p[INDEX_HEADER_BYTES];
+    put_be64(p, (uint64_t)f->begin_ms);
+    put_be64(p + 8, (uint64_t)f->end_ms);
+    put_be64(p + 16, (uint64_t)f->begin_offset);
+    put_be64(p + 24, (uint64_t)f->end_offset);
+    put_be32(p + 32, (uint32_t)f->used_slots);
+    put_be32(p + 36, (uint32_t)f->next);
+    return file_write_at(f->file, 0, p, sizeof p);
+}
+
+static err_t open_sized(struct index_file *f, enum file_mode mode)
+{
+    int64_t want = index_file_bytes(f->shape), size;
+    err_t e = fs_open(f->fs, f->path, mode, &f->file);
+    if (!e) e = mode == FILE_CREATE ? file_set_size(f->file, want) : NULL;
+    if (!e) e = file_size(f->file, &size);
+    if (!e && size != want) e = err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes instead of %" PRId64, f->path, size, want);
+    return e ? e : file_map(f->file, want, &f->bytes);
+}
+
+static err_t open_any(struct fs *fs, const char *path, struct index_shape shape, enum file_mode mode, struct index_file **out)
+{
+    struct index_file *f = must_zero(sizeof *f);
+    f->fs = fs;
+    f->path = must_strdup(path);
+    f->shape = shape;
+    err_t e = open_sized(f, mode);
+    if (e) {
+        index_file_close(f);
+        return e;
+    }
+    read_header(f);
+    *out = f;
+    return NULL;
+}
+
+err_t index_file_open(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out)
+{
+    return open_any(fs, path, shape, FILE_WRITE, out);
+}
+
+err_t index_file_make(struct fs *fs, const char *path, struct index_shape shape, const struct index_file *before, struct index_file **out)
+{
+    struct index_file *f;
+    err_t e = open_any(fs, path, shape, FILE_CREATE, &f);
+    if (e) return e;
+    if (before && before->end_offset > 0) f->begin_offset = f->end_offset = before->end_offset;
+    if (before && before->end_ms > 0) f->begin_ms = f->end_ms = before->end_ms;
+    e = write_header(f);
+    if (e) index_file_close(f);
+    else *out = f;
+    return e;
+}
+
+void index_file_close(struct index_file *f)
+{
+    if (!f) return;
+    if (f->bytes) fs_unmap(f->fs, f->bytes, index_file_bytes(f->shape));
+    file_close(f->file);
+    free(f->path);
+    free(f);
+}
+
+err_t index_file_sync(struct index_file *f) { return file_sync(f->file); }
+
+size_t index_file_room(const struct index_file *f) { return (size_t)(f->shape.entries - f->next); }
+
+/* --- adding --- */
+
+/* A key and the slot it goes to; sorted by slot, then by number. */
+struct placed {
+    int32_t slot;
+    int32_t number;
+};
+
+static int by_slot(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+static struct placed *place_keys(const struct index_file *f, const struct index_key *keys, size_t n)
+{
+    struct placed *placed = must_alloc(n * sizeof *placed);
+    for (size_t i = 0; i < n; i++)
+        placed[i] = (struct placed){(int32_t)(keys[i].hash % (uint32_t)f->shape.slots), f->next + (int32_t)i};
+    qsort(placed, n, sizeof *placed, by_slot);
+    return placed;
+}
+
+static int32_t seconds_since(int64_t begin_ms, int64_t ms)
+{
+    int64_t seconds = begin_ms > 0 ? (ms - begin_ms) / 1000 : 0;
+    return seconds < 0 ? 0 : seconds > INT32_MAX ? INT32_MAX : (int32_t)seconds;
+}
+
+/* The entries, but for the ones before them, which are known once the keys are sorted. */
+static void encode_entries(struct index_file *f, const struct index_key *keys, size_t n, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++, out += INDEX_ENTRY_BYTES) {
+        put_be32(out, keys[i].hash);
+        put_be64(out + 4, (uint64_t)keys[i].log_offset);
+        put_be32(out + 12, (uint32_t)seconds_since(f->begin_ms, keys[i].store_ms));
+        if (f->next + (int32_t)i != FIRST_ENTRY) continue;   /* the first of all sets what the others count from */
+        f->begin_ms = keys[i].store_ms;
+        f->begin_offset = keys[i].log_offset;
+    }
+}
+
+static void chain_entries(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool again = i && placed[i - 1].slot == placed[i].slot;
+        int32_t before = again ? placed[i - 1].number : slot_newest(f, placed[i].slot, f->next);
+        if (!before) f->used_slots++;
+        put_be32(entries + (size_t)(placed[i].number - f->next) * INDEX_ENTRY_BYTES + 16, (uint32_t)before);
+    }
+}
+
+/* Slots are scattered over the file; those of one page are changed together and written at once. */
+static err_t write_slots(struct index_file *f, const struct placed *placed, size_t n)
+{
+    uint8_t page[PAGE_BYTES];
+    int64_t slots_end = slot_at(f->shape.slots);
+    for (size_t i = 0; i < n;) {
+        int64_t first = slot_at(placed[i].slot);
+        int64_t bytes = slots_end - first < PAGE_BYTES ? slots_end - first : PAGE_BYTES;
+        memcpy(page, f->bytes + first, (size_t)bytes);
+        int64_t used = 0;
+        for (; i < n && slot_at(placed[i].slot) - first + INDEX_SLOT_BYTES <= bytes; i++) {
+            used = slot_at(placed[i].slot) - first;
+            put_be32(page + used, (uint32_t)placed[i].number);
+        }
+        err_t e = file_write_at(f->file, first, page, (size_t)used + INDEX_SLOT_BYTES);
+        if (e) return e;
+    }
+    return NULL;
+}
+
+/* Entries first, then the slots that name them, then the header that counts them. */
+err_t index_file_add(struct index_file *f, const struct index_key *keys, size_t n)
+{
+    assert(n <= index_file_room(f));
+    if (!n) return NULL;
+    struct index_file before = *f;
+    struct placed *placed = place_keys(f, keys, n);
+    uint8_t *entries = must_alloc(n * INDEX_ENTRY_BYTES);
+    encode_entries(f, keys, n, entries);
+    chain_entries(f, placed, n, entries);
+    err_t e = file_write_at(f->file, entry_at(f->shape, f->next), entries, n * INDEX_ENTRY_BYTES);
+    if (!e) e = write_slots(f, placed, n);
+    f->next += (int32_t)n;
+    f->end_ms = keys[n - 1].store_ms;
+    f->end_offset = keys[n - 1].log_offset;
+    if (!e) e = write_header(f);
+    if (e) *f = before;
+    free(entries);
+    free(placed);
+    return e;
+}
+
+/* --- finding --- */
+
+size_t index_file_find(const struct index_file *f, uint32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *out, size_t max)
+{
+    size_t found = 0;
+    int32_t number = slot_newest(f, hash % (uint32_t)f->shape.slots, f->next);
+    while (number > 0 && found < max) {
+        const uint8_t *p = f->bytes + entry_at(f->shape, number);
+        int32_t seconds = (int32_t)get_be32(p + 12), before = (int32_t)get_be32(p + 16);
+        int64_t ms = f->begin_ms + (int64_t)seconds * 1000;
+        if (seconds < 0) break;
+        if (get_be32(p) == hash && ms >= begin_ms && ms <= end_ms) out[found++] = (int64_t)get_be64(p + 4);
+        if (ms < begin_ms || before >= number) break;   /* a chain only leads to older entries */
+        number = before;
+    }
+    return found;
+}

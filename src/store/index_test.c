@@ -1,0 +1,170 @@
+#include "kit/test.h"
+
+#include "base/json.h"
+#include "store/index_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct index_fixture {
+    char *folder;
+    char path[600];
+    struct index_file *f;
+};
+
+static const struct index_shape small = {.slots = 7, .entries = 50};
+
+static void begin(struct index_fixture *x)
+{
+    x->folder = test_folder();
+    snprintf(x->path, sizeof x->path, "%s/20261129232050040", x->folder);
+    EXPECT_OK(index_file_make(fs_real(), x->path, small, NULL, &x->f));
+}
+
+static void end(struct index_fixture *x)
+{
+    index_file_close(x->f);
+    test_folder_remove(x->folder);
+}
+
+static void reopen(struct index_fixture *x)
+{
+    index_file_close(x->f);
+    EXPECT_OK(index_file_open(fs_real(), x->path, small, &x->f));
+}
+
+static void add(struct index_fixture *x, uint32_t hash, int64_t log_offset, int64_t store_ms)
+{
+    struct index_key key = {hash, log_offset, store_ms};
+    EXPECT_OK(index_file_add(x->f, &key, 1));
+}
+
+TEST(index_file, hashes_of_keys_are_those_of_the_original)
+{
+    struct buf text = test_fixture("vectors/index_key_hash.jsonl");
+    struct slice rest = buf_slice(&text), line;
+    int count = 0;
+    while (slice_split(&rest, '\n', &line)) {
+        if (!line.n) continue;
+        struct arena arena = ARENA_EMPTY;
+        struct json j;
+        struct slice key = {NULL, 0};
+        int64_t hash = -1;
+        json_begin(&j, line, &arena);
+        for (json_object(&j); json_next(&j);) {
+            struct slice name = json_key(&j);
+            if (slice_eq(name, SLICE("key"))) key = json_text(&j);
+            else if (slice_eq(name, SLICE("keyHash"))) hash = json_i64(&j);
+            else json_skip(&j);
+        }
+        EXPECT_OK(json_end(&j, "vector"));
+        const uint8_t *mark = memchr(key.p, '#', key.n);
+        if (mark) {   /* two rows are keys without a topic */
+            struct slice topic = slice_of(key.p, (size_t)(mark - key.p));
+            EXPECT_EQ(index_hash(topic, slice_of(mark + 1, key.n - topic.n - 1)), hash);
+            count++;
+        }
+        arena_done(&arena);
+    }
+    EXPECT(count > 40);
+    buf_done(&text);
+}
+
+TEST(index_file, the_newest_record_of_a_key_comes_first_and_other_keys_of_its_slot_do_not)
+{
+    struct index_fixture x;
+    int64_t found[10];
+    begin(&x);
+    add(&x, 3, 100, 5000);
+    add(&x, 10, 200, 6000);   /* the same slot */
+    add(&x, 3, 300, 7000);
+    add(&x, 4, 400, 8000);
+    for (int again = 0; again < 2; again++, reopen(&x)) {
+        EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 2);
+        EXPECT_EQ(found[0], 300);
+        EXPECT_EQ(found[1], 100);
+        EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 1), 1);
+        EXPECT_EQ(index_file_find(x.f, 3, 5000, 6500, found, 10), 1);
+        EXPECT_EQ(found[0], 100);
+        EXPECT_EQ(index_file_find(x.f, 10, 0, INT64_MAX, found, 10), 1);
+        EXPECT_EQ(index_file_find(x.f, 17, 0, INT64_MAX, found, 10), 0);
+        EXPECT_EQ(x.f->used_slots, 2);
+        EXPECT_EQ(x.f->begin_offset, 100);
+        EXPECT_EQ(x.f->end_offset, 400);
+    }
+    end(&x);
+}
+
+/* Many keys one by one, and the same in pieces: every byte must agree. */
+TEST(index_file, keys_added_together_make_the_same_file_as_one_by_one)
+{
+    struct index_fixture one, many;
+    begin(&one);
+    begin(&many);
+    struct index_key keys[49];
+    for (int i = 0; i < 49; i++) keys[i] = (struct index_key){(uint32_t)(i * i) % 23, 1000 + i, 5000 + 700 * i};
+    for (int i = 0; i < 49; i++) EXPECT_OK(index_file_add(one.f, &keys[i], 1));
+    EXPECT_OK(index_file_add(many.f, keys, 20));
+    EXPECT_OK(index_file_add(many.f, keys + 20, 29));
+    EXPECT_EQ(index_file_room(many.f), 0);
+    EXPECT(memcmp(one.f->bytes, many.f->bytes, (size_t)index_file_bytes(small)) == 0);
+    end(&one);
+    end(&many);
+}
+
+TEST(index_file, adding_the_same_keys_after_a_kill_gives_the_same_file)
+{
+    struct index_fixture x, whole;
+    begin(&x);
+    begin(&whole);
+    struct index_key keys[30];
+    for (int i = 0; i < 30; i++) keys[i] = (struct index_key){(uint32_t)i % 11, 1000 + i, 5000 + i};
+    EXPECT_OK(index_file_add(x.f, keys, 10));
+    EXPECT_OK(index_file_add(whole.f, keys, 10));
+    uint8_t header[INDEX_HEADER_BYTES];
+    memcpy(header, x.f->bytes, sizeof header);
+    EXPECT_OK(index_file_add(x.f, keys + 10, 20));
+    EXPECT_OK(file_write_at(x.f->file, 0, header, sizeof header));   /* killed before the header was written */
+    reopen(&x);
+    EXPECT_EQ(x.f->next, 11);
+    int64_t found[10];
+    EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 1);   /* those of before are still found */
+    EXPECT_OK(index_file_add(x.f, keys + 10, 20));
+    EXPECT_OK(index_file_add(whole.f, keys + 10, 20));
+    EXPECT(memcmp(x.f->bytes, whole.f->bytes, (size_t)index_file_bytes(small)) == 0);
+    end(&x);
+    end(&whole);
+}
+
+TEST(index_file, a_new_file_goes_on_where_the_one_before_ended)
+{
+    struct index_fixture x;
+    struct index_file *next;
+    char path[700];
+    begin(&x);
+    add(&x, 3, 100, 5000);
+    add(&x, 3, 200, 9000);
+    snprintf(path, sizeof path, "%s/20261129232050041", x.folder);
+    EXPECT_OK(index_file_make(fs_real(), path, small, x.f, &next));
+    EXPECT_EQ(next->begin_ms, 9000);
+    EXPECT_EQ(next->end_offset, 200);
+    index_file_close(next);
+    end(&x);
+}
+
+TEST(index_file, damaged_chains_end_instead_of_going_round)
+{
+    struct index_fixture x;
+    int64_t found[10];
+    begin(&x);
+    add(&x, 3, 100, 5000);
+    add(&x, 3, 200, 6000);
+    uint8_t self[4];
+    put_be32(self, 2);
+    EXPECT_OK(file_write_at(x.f->file, INDEX_HEADER_BYTES + 7 * INDEX_SLOT_BYTES + 2 * INDEX_ENTRY_BYTES + 16, self, 4));   /* 2 before 2 */
+    EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 1);
+    put_be32(self, 0x7FFFFFFF);
+    EXPECT_OK(file_write_at(x.f->file, INDEX_HEADER_BYTES + 3 * INDEX_SLOT_BYTES, self, 4));   /* a slot that names no entry */
+    EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 0);
+    end(&x);
+}
