@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "meta/names.h"
+#include "meta/topics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +235,8 @@ const struct group *groups_find_or_create(struct groups *g, struct slice name)
 err_t groups_set(struct groups *g, const struct group_config *wanted)
 {
     err_t e = group_name_check(wanted->name);
+    if (!e && (wanted->retry_queues < 0 || wanted->retry_queues > TOPIC_QUEUES_MAX))
+        e = err_new(ERR_INVALID, "retryQueueNums must be between 0 and %d, not %d", TOPIC_QUEUES_MAX, wanted->retry_queues);
     if (e) return e;
     put(g, wanted);
     log_info("group.set group=\"%.*s\"", SLICE_ARG(wanted->name));

@@ -32,7 +32,7 @@ const struct group *groups_find(const struct groups *g, struct slice name);
 /* The group; made with defaults when it is not there and may be. NULL: not there, and cannot be made (off, or a bad name). */
 const struct group *groups_find_or_create(struct groups *g, struct slice name);
 
-/* An administrator's request. Errors: INVALID (name). */
+/* An administrator's request. Errors: INVALID (name, number of retry queues). */
 err_t groups_set(struct groups *g, const struct group_config *wanted) MUST_CHECK;
 /* False when there was none. */
 bool groups_delete(struct groups *g, struct slice name);

@@ -49,6 +49,11 @@ TEST(groups, what_is_set_survives_a_stop)
     groups_set_read_forbidden(f->groups, SLICE("G"), SLICE("U"), false);
     c.name = SLICE("a b");
     EXPECT_ERR(groups_set(f->groups, &c), ERR_INVALID);
+    c.name = SLICE("absurd");
+    c.retry_queues = 1000000000;   /* the retry topic would have so many */
+    EXPECT_ERR(groups_set(f->groups, &c), ERR_INVALID);
+    c.retry_queues = -1;
+    EXPECT_ERR(groups_set(f->groups, &c), ERR_INVALID);
     meta_fixture_close(f);
     meta_fixture_open(f);
     const struct group *g = groups_find(f->groups, SLICE("G"));

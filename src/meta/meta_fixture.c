@@ -1,6 +1,5 @@
 #include "meta/meta_fixture.h"
 
-#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@ static void topic_changed(void *ctx, const struct topic *topic)
 struct meta_fixture *meta_fixture_new(uint64_t seed)
 {
     struct meta_fixture *f = must_zero(sizeof *f);
-    log_set_level(getenv("TEST_LOG") ? LOG_DEBUG : LOG_SILENT);
     f->disk = sim_fs_new(seed);
     fake_tasks_init(&f->tasks, 1700000000000);
     f->topics_options = (struct topics_options){

@@ -57,8 +57,7 @@ static struct topic *put(struct topics *t, const struct topic_config *config)
 
 static void changed(struct topics *t, const struct topic *topic)
 {
-    data_version_next(&t->version, tasks_wall_ms(t->tasks));
-    saver_mark(&t->saver);
+    topics_touch(t);
     if (t->options.changed) t->options.changed(t->options.changed_ctx, topic);
 }
 
@@ -247,9 +246,20 @@ static err_t edit_attributes(const struct topic *now, struct topic_config *confi
     return NULL;
 }
 
+/* Everybody who asks how far a topic is walks over its queues. */
+static err_t check_queues(const struct topic_config *wanted)
+{
+    int32_t less = wanted->read_queues < wanted->write_queues ? wanted->read_queues : wanted->write_queues;
+    int32_t more = wanted->read_queues > wanted->write_queues ? wanted->read_queues : wanted->write_queues;
+    if (less >= 0 && more <= TOPIC_QUEUES_MAX) return NULL;
+    return err_new(ERR_INVALID, "a topic has 0 to %d queues, not %d for reading and %d for writing", TOPIC_QUEUES_MAX,
+                   wanted->read_queues, wanted->write_queues);
+}
+
 err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_changed)
 {
     err_t e = topics_check_name(t, wanted->name);
+    if (!e) e = check_queues(wanted);
     if (!e && wants_mixed(wanted) && !t->options.allow_mixed) e = err_new(ERR_INVALID, "MIXED message type is not supported.");
     if (e) return e;
     struct arena arena = ARENA_EMPTY;
@@ -259,8 +269,8 @@ err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_
     if (!e) {
         *out_changed = !topic || !topic_config_eq(&topic->config, &config);
         if (*out_changed) {
-            topic = put(t, &config);
-            log_info("topic.set topic=\"%.*s\" read=%d write=%d perm=%d", SLICE_ARG(config.name), config.read_queues,
+            topic = put(t, &config);   /* the texts of `wanted` may be gone now: they may have been the topic's own */
+            log_info("topic.set topic=\"%.*s\" read=%d write=%d perm=%d", SLICE_ARG(topic->config.name), config.read_queues,
                      config.write_queues, config.perm);
             changed(t, topic);
         }
@@ -282,6 +292,13 @@ err_t topics_delete(struct topics *t, struct slice name)
 }
 
 void topics_set_auto_create(struct topics *t, bool on) { t->options.auto_create = on; }
+
+void topics_touch(struct topics *t)
+{
+    data_version_next(&t->version, tasks_wall_ms(t->tasks));
+    saver_mark(&t->saver);
+}
+
 size_t topics_count(const struct topics *t) { return t->map.count; }
 
 const struct topic *topics_next(const struct topics *t, size_t *at)

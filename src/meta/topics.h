@@ -11,6 +11,9 @@
 
 struct topics;
 
+/* Queues that a topic may have; their ids are below it. */
+enum { TOPIC_QUEUES_MAX = 65536 };
+
 struct topic {
     struct topic_config config;
     bool system;            /* made by the broker: clients may not change or delete it */
@@ -56,7 +59,7 @@ const struct topic *topics_ensure(struct topics *t, struct slice name, int32_t q
 
 /* An administrator's request. `wanted->attributes` holds edits (keys with + or -, see attributes.h).
  * *out_changed is false when everything is as wanted already.
- * Errors: INVALID (name, system topic, MIXED), REFUSED (attributes). */
+ * Errors: INVALID (name, system topic, number of queues, MIXED), REFUSED (attributes). */
 err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_changed) MUST_CHECK;
 /* Errors: INVALID for what clients may not delete. Deleting what is not there is fine. */
 err_t topics_delete(struct topics *t, struct slice name) MUST_CHECK;
@@ -66,6 +69,8 @@ bool topics_is_system(const struct topics *t, struct slice name);
 
 /* Keys that may change while running. */
 void topics_set_auto_create(struct topics *t, bool on);
+/* What is registered of all topics has changed (the permission of the broker): a new data version. */
+void topics_touch(struct topics *t);
 
 size_t topics_count(const struct topics *t);
 /* Walks: `for (size_t at = 0; (topic = topics_next(t, &at));)`; nothing may be added meanwhile. */

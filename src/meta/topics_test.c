@@ -72,6 +72,39 @@ TEST(topics, retry_topics_follow_the_order_flag)
     meta_fixture_free(f);
 }
 
+/* As the order table of a name server does: the wish is made of the topic itself. */
+TEST(topics, a_wish_may_borrow_from_the_topic_it_changes)
+{
+    struct meta_fixture *f = start();
+    const struct topic *topic;
+    bool changed;
+    EXPECT_OK(topics_create_on_send(f->topics, SLICE("A"), SLICE("TBW102"), 4, 0, &topic));
+    struct topic_config wish = topic->config;
+    wish.order = true;
+    EXPECT_OK(topics_set(f->topics, &wish, &changed));
+    EXPECT(changed);
+    EXPECT(topics_find(f->topics, SLICE("A"))->config.order);
+    meta_fixture_free(f);
+}
+
+TEST(topics, numbers_of_queues_that_cannot_be_are_refused)
+{
+    static const int32_t wrong[][2] = {{-1, 1}, {1, -1}, {INT32_MIN, 4}, {TOPIC_QUEUES_MAX + 1, 1}, {1, 1000000000}, {INT32_MAX, INT32_MAX}};
+    struct meta_fixture *f = start();
+    bool changed;
+    struct topic_config wish = {.name = SLICE("A"), .perm = 6};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        wish.read_queues = wrong[i][0];
+        wish.write_queues = wrong[i][1];
+        EXPECT_ERR(topics_set(f->topics, &wish, &changed), ERR_INVALID);
+    }
+    EXPECT(!topics_find(f->topics, SLICE("A")));
+    wish.read_queues = TOPIC_QUEUES_MAX;
+    wish.write_queues = 0;
+    EXPECT_OK(topics_set(f->topics, &wish, &changed));
+    meta_fixture_free(f);
+}
+
 static struct topic_config wanted(const char *name, struct pair *attributes, size_t count)
 {
     struct topic_config c = {.name = slice_text(name), .read_queues = 3, .write_queues = 2, .perm = 6};

@@ -4,7 +4,6 @@
 #include "kit/test.h"
 #include "kit/wire_replay.h"
 
-#include "base/log.h"
 #include "codec/requests.h"
 #include "namesrv/namesrv.h"
 #include "namesrv/route_table.h"
@@ -45,7 +44,6 @@ static struct fixture *start(uint64_t seed)
 {
     struct fixture *f = must_zero(sizeof *f);
     struct sim_options options = sim_options_default(seed);
-    log_set_level(getenv("TEST_LOG") ? LOG_DEBUG : LOG_SILENT);
     f->sim = sim_new(&options);
     f->disk = sim_fs_new(seed);
     f->loop = sim_loop_new(sim_process_new(f->sim, "10.0.0.1"));

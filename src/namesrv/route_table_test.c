@@ -1,5 +1,4 @@
 #include "kit/test.h"
-#include "base/log.h"
 #include "namesrv/route_table.h"
 
 #include <stdio.h>
@@ -26,7 +25,6 @@ static void min_changed(void *ctx, const struct min_change *c)
 static struct fixture *start(void)
 {
     struct fixture *f = must_zero(sizeof *f);
-    log_set_level(LOG_SILENT);
     f->arena = ARENA_EMPTY;
     f->t = route_table_new(min_changed, f);
     return f;

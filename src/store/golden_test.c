@@ -3,7 +3,6 @@
 #include "kit/fake_tasks.h"
 #include "kit/test.h"
 
-#include "base/log.h"
 #include "codec/properties.h"
 #include "codec/record.h"
 #include "codec/queue_entry.h"
@@ -56,7 +55,6 @@ static void reopen(struct golden *g)
 static struct golden *golden_open(const char *name)
 {
     struct golden *g = must_zero(sizeof *g);
-    log_set_level(LOG_SILENT);
     fake_tasks_init(&g->tasks, 1796000000000);
     unpack(g, name);
     json_t *damage = json_object_get(g->json, "damage");

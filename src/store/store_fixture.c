@@ -1,6 +1,5 @@
 #include "store/store_fixture.h"
 
-#include "base/log.h"
 #include "codec/record.h"
 
 #include <stdio.h>
@@ -30,7 +29,6 @@ static void arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t fir
 struct store_fixture *store_fixture_new(uint64_t seed)
 {
     struct store_fixture *f = must_zero(sizeof *f);
-    log_set_level(getenv("TEST_LOG") ? LOG_DEBUG : LOG_SILENT);
     f->disk = sim_fs_new(seed);
     fake_tasks_init(&f->tasks, 1700000000000);
     f->options = (struct store_options){

@@ -1,4 +1,5 @@
 #include "kit/test.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,8 +83,16 @@ void test_unhex(struct slice hex, struct buf *out)
     for (size_t i = 0; i + 1 < hex.n; i += 2) buf_put_u8(out, (uint8_t)(digit(hex.p[i]) << 4 | digit(hex.p[i + 1])));
 }
 
+/* Log lines are made, so that what is wrong with their arguments is found, and thrown away unless TEST_LOG is set. */
+static void begin_log(void)
+{
+    log_set_level(LOG_DEBUG);
+    if (!getenv("TEST_LOG")) expect_ok(log_open("/dev/null"), "log_open", __FILE__, __LINE__);
+}
+
 int main(int argc, char **argv)
 {
+    begin_log();
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return _cmocka_run_group_tests("tests", tests, count, NULL, NULL) ? 1 : 0;
 }

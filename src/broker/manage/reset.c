@@ -11,6 +11,8 @@ static err_t check_reset(struct broker *b, const struct reset_offset_header *h, 
     *topic = topics_find(b->topics, h->topic);
     if (!*topic) return err_new(ERR_TOPIC_NOT_FOUND, "Topic %.*s does not exist", SLICE_ARG(h->topic));
     if (!groups_find(b->groups, h->group)) return err_new(ERR_GROUP_NOT_FOUND, "Group %.*s does not exist", SLICE_ARG(h->group));
+    if (header_has(h, reset_offset, queue_id) && (h->queue_id < ALL_QUEUES || h->queue_id >= TOPIC_QUEUES_MAX))
+        return err_new(ERR_INVALID, "there can be no queue %d", h->queue_id);
     return NULL;
 }
 
