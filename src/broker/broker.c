@@ -134,6 +134,7 @@ static err_t listen(struct broker *b)
     struct rpc_service service = {.handle = dispatch, .closed = on_closed, .ctx = b};
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)b->cfg->netty.idle_seconds * 1000;
+    options.metrics = &b->metrics;
     err_t e = rpc_listen(b->options.loop, &b->options.listen, PORT_MAIN, &service, &options, &b->main_port);
     if (!e) e = listen_fast(b, &service, &options);
     return e;
@@ -145,6 +146,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->options = *options;
     b->cfg = options->config;
     b->tasks = rpc_tasks(options->loop);
+    b->start_ms = tasks_wall_ms(b->tasks);
     b->advertised = options->advertised;
     if (!b->advertised.port) b->advertised.port = options->listen.port;
     b->region = slice_text(b->cfg->broker.region_id);

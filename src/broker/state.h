@@ -4,6 +4,7 @@
 #define SKYLARK_BROKER_STATE_H
 
 #include "base/config.h"
+#include "base/metrics.h"
 #include "broker/broker.h"
 #include "broker/hold/hold.h"
 #include "broker/locks/locks.h"
@@ -30,6 +31,8 @@ struct broker {
     struct offsets *offsets;
     struct members members;
     struct hold hold;
+    struct metrics metrics;
+    int64_t start_ms;                   /* wall_ms */
     struct locks locks;
     struct registration *registration;
     struct rpc_listener *main_port;

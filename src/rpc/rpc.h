@@ -16,6 +16,7 @@
 #include "os/tasks.h"
 
 struct loop;
+struct metrics;
 struct rpc_conn;
 struct rpc_listener;
 struct rpc_peer;
@@ -45,6 +46,7 @@ struct rpc_options {
     int64_t idle_close_ms;        /* closed when nothing was read or written so long: 120 s; 0 never */
     size_t  max_reply_bytes;      /* unsent replies of one connection: over it reading stops, and starts again below half */
     int64_t stalled_close_ms;     /* a paused connection that takes nothing for so long is closed */
+    struct metrics *metrics;      /* where connections are counted; NULL: nowhere */
 };
 
 /* 120 s, 64 MiB, 30 s */

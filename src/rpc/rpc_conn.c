@@ -1,6 +1,7 @@
 #include "rpc/rpc_internal.h"
 
 #include "base/log.h"
+#include "base/metrics.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -25,6 +26,11 @@ struct rpc_options rpc_options_default(void)
 struct tasks *rpc_tasks(struct loop *loop) { return &loop->tasks; }
 
 /* --- connections --- */
+
+static void count(struct rpc_hub *h, enum metric which, int64_t n)
+{
+    if (h->options.metrics) metric_add(h->options.metrics, which, n);
+}
 
 const struct addr *rpc_conn_remote(const struct rpc_conn *c) { return &c->remote; }
 int rpc_conn_tag(const struct rpc_conn *c) { return c->tag; }
@@ -72,6 +78,7 @@ void rpc_conn_close(struct rpc_conn *c, const char *why)
     log_debug("conn.closed conn=%llu remote=%s why=\"%s\"", (unsigned long long)c->id, addr_format(&c->remote, remote), why);
     conn_close(c->conn);
     c->conn = NULL;
+    count(c->hub, METRIC_CONNECTIONS, -1);
     list_remove(&c->node);
     fail_pending(c);
     struct rpc_service service = c->hub->service;
@@ -105,6 +112,7 @@ static void refuse(struct rpc_conn *c, err_t e)
     char remote[ADDR_TEXT_MAX];
     log_info("conn.refused conn=%llu remote=%s why=\"%s\"", (unsigned long long)c->id, addr_format(&c->remote, remote), err_text(e));
     err_free(e);
+    count(c->hub, METRIC_FRAMES_REFUSED, 1);
     rpc_conn_close(c, "broken frame");
 }
 
@@ -145,6 +153,7 @@ struct rpc_conn *rpc_conn_new(struct rpc_hub *h, struct stream *s, const struct 
     c->remote = *remote;
     c->tag = h->tag;
     c->id = atomic_fetch_add(&ids, 1) + 1;
+    count(h, METRIC_CONNECTIONS, 1);
     list_init(&c->waiting);
     list_add(&h->conns, &c->node);
     struct conn_limits limits = {h->options.max_reply_bytes, h->options.stalled_close_ms};

@@ -1,6 +1,7 @@
 #include "flow/flow.h"
 
 #include "codec/bean.h"
+#include "codec/body_lists.h"
 #include "codec/properties.h"
 #include "codec/record.h"
 
@@ -41,7 +42,8 @@ static void start_broker(void *ctx)
 static void begin(struct flow *f)
 {
     f->process = sim_process_new(f->sim, flow_host);
-    struct starting s = {.flow = f, .loop = sim_loop_new(f->process)};
+    f->loop = sim_loop_new(f->process);
+    struct starting s = {.flow = f, .loop = f->loop};
     sim_call(s.loop, start_broker, &s);
     EXPECT_OK(s.e);
     f->caller = caller_open(f->sim, f->client_loop, flow_host, FLOW_PORT);
@@ -74,19 +76,21 @@ static void free_broker(void *ctx)
     f->broker = NULL;
 }
 
-static void end(struct flow *f, struct loop *loop)
+void flow_free_broker(struct flow *f)
 {
-    sim_call(loop, free_broker, f);
+    if (f->broker) sim_call(f->loop, free_broker, f);
+}
+
+static void end(struct flow *f)
+{
+    flow_free_broker(f);
     caller_close(f->caller);
     sim_run_for(f->sim, WORK_ENDS_MS);
 }
 
-/* The broker keeps its loop in its options; the fixture needs it again for stopping. */
-static struct loop *loop_of(struct flow *f) { return *(struct loop **)f->broker; }
-
 void flow_stop(struct flow *f)
 {
-    end(f, loop_of(f));
+    end(f);
     sim_free(f->sim);
     sim_fs_free(f->disk);
     config_done(&f->config);
@@ -96,7 +100,7 @@ void flow_stop(struct flow *f)
 
 void flow_restart(struct flow *f)
 {
-    end(f, loop_of(f));
+    end(f);
     sim_process_kill(f->process);
     begin(f);
 }
@@ -192,6 +196,13 @@ void flow_batch_add(struct buf *batch, struct slice properties, const char *body
     buf_put_slice(batch, properties);
 }
 
+int32_t flow_send_begin(struct flow *f, struct caller *c, const char *topic, const char *body)
+{
+    (void)f;
+    struct send_header h = flow_send_fields(topic, 0);
+    return caller_request(c, REQUEST_SEND_MESSAGE_V2, &send_v2_kind, &h, slice_text(body));
+}
+
 /* --- pulls --- */
 
 static struct pull_header pull_fields(const char *topic, int32_t queue_id, int64_t offset, const char *tags)
@@ -283,4 +294,20 @@ int64_t flow_offset(struct flow *f, const char *group, const char *topic, int32_
     if (a->frame.code == RESPONSE_SUCCESS) EXPECT_OK(header_decode(&query_offset_reply_kind, &a->frame, &reply));
     answer_free(a);
     return reply.offset;
+}
+
+int64_t flow_metric(struct flow *f, const char *name)
+{
+    struct answer *a = caller_call(f->caller, REQUEST_GET_BROKER_RUNTIME_INFO, NULL, NULL, (struct slice){NULL, 0});
+    struct arena arena = ARENA_EMPTY;
+    struct kv_table table;
+    int64_t value = INT64_MIN;
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    EXPECT_OK(bean_decode(&kv_table_bean, a->frame.body, &arena, "runtime", &table));
+    for (size_t i = 0; i < table.pairs.count; i++)
+        if (slice_eq(table.pairs.items[i].key, slice_text(name))) EXPECT(slice_to_i64(table.pairs.items[i].value, &value));
+    if (value == INT64_MIN) fail_msg("no value %s", name);
+    arena_done(&arena);
+    answer_free(a);
+    return value;
 }

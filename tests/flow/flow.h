@@ -14,7 +14,8 @@
 
 struct flow {
     struct sim *sim;
-    struct sim_process *process;     /* the server's */
+    struct sim_process *process;     /* the server's, with its loop */
+    struct loop *loop;
     struct loop *client_loop;
     struct sim_fs *disk;
     struct config config;
@@ -30,6 +31,8 @@ void flow_stop(struct flow *f);
 void flow_restart(struct flow *f);
 /* As kill -9. */
 void flow_crash(struct flow *f);
+/* A clean stop as the process does it, waiting for nothing; the broker is gone after it, and flow_stop still needed. */
+void flow_free_broker(struct flow *f);
 /* Another client. */
 struct caller *flow_caller(struct flow *f);
 extern const char *const flow_host;
@@ -68,6 +71,8 @@ struct pulled {
 /* Carries its own subscription, and does not wait. */
 struct pulled flow_pull(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags);
 /* Begins a pull that waits; flow_pulled() takes its answer, code -1 when there is none in time. */
+/* Begins a send. */
+int32_t flow_send_begin(struct flow *f, struct caller *c, const char *topic, const char *body);
 int32_t flow_pull_waiting(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags, int64_t wait_ms);
 struct pulled flow_pulled(struct flow *f, int32_t opaque, int64_t limit_ms);
 
@@ -76,6 +81,8 @@ struct pulled flow_pulled(struct flow *f, int32_t opaque, int64_t limit_ms);
 void flow_subscribe(struct flow *f, struct caller *c, const char *client_id, const char *group, const char *topic, const char *tags, int64_t version);
 /* Code of the reply to a request; takes its remark along when remark is not NULL. */
 int32_t flow_code(struct flow *f, int32_t code, const struct header_kind *kind, const void *header, const char *body, char *remark);
+/* A row of catalog/metrics.def by its name outside, or another value of request 28; fails the test when it is not there. */
+int64_t flow_metric(struct flow *f, const char *name);
 /* QUERY_CONSUMER_OFFSET; -1 when there is none. */
 int64_t flow_offset(struct flow *f, const char *group, const char *topic, int32_t queue_id);
 

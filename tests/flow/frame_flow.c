@@ -65,3 +65,28 @@ TEST(frame, an_idle_connection_is_closed_after_its_time)
     f->caller = flow_caller(f);
     flow_stop(f);
 }
+
+TEST(metrics, tell_what_was_done)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    int64_t topics = flow_metric(f, "rocketmq_topic_number");
+    flow_make_topic(f, "T2", 1);
+    for (int i = 0; i < 3; i++) flow_send(f, "T", 0, "", "x");
+    EXPECT_EQ(flow_send(f, "T", 7, "", "x").code, RESPONSE_INVALID_PARAMETER);
+    flow_pull(f, "T", 0, 1, "*");
+    struct caller *bad = flow_caller(f);
+    EXPECT_EQ(flow_metric(f, "skylark_connections"), 2);
+    caller_send(bad, slice_of(broken[0], sizeof broken[0]));
+    EXPECT(caller_ended(bad, 2000));
+    caller_close(bad);
+    EXPECT_EQ(flow_metric(f, "skylark_connections"), 1);
+    EXPECT_EQ(flow_metric(f, "skylark_frames_refused_total"), 1);
+    EXPECT_EQ(flow_metric(f, "rocketmq_messages_in_total"), 3);
+    EXPECT_EQ(flow_metric(f, "rocketmq_messages_out_total"), 2);
+    EXPECT_EQ(flow_metric(f, "rocketmq_throughput_out_total") * 3, flow_metric(f, "rocketmq_throughput_in_total") * 2);
+    EXPECT_EQ(flow_metric(f, "skylark_sends_refused_total"), 1);
+    EXPECT_EQ(flow_metric(f, "rocketmq_topic_number"), topics + 1);
+    EXPECT_EQ(flow_metric(f, "commitLogMaxOffset"), flow_metric(f, "rocketmq_throughput_in_total"));
+    flow_stop(f);
+}

@@ -181,6 +181,8 @@ static void reply_pull(struct broker *b, struct call *call, const struct pull_he
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
     offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
+    metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
+    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
     reply_pull(b, call, h, code_of(r->status, h->queue_offset), status_names[r->status], r);
 }
 

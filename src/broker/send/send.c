@@ -32,6 +32,7 @@ static void put_trace_fields(void *ctx, struct frame_writer *w)
 
 static void send_failed(struct broker *b, struct call *call, err_t e)
 {
+    metric_add(&b->metrics, METRIC_SENDS_REFUSED, 1);
     log_debug("send.failed conn=%llu error=%s text=\"%s\"", (unsigned long long)rpc_conn_id(call->conn), err_name(err_code(e)), err_text(e));
     call_reply_more(call, err_response(e), err_text(e), NULL, NULL, put_trace_fields, b, (struct slice){NULL, 0});
     err_free(e);

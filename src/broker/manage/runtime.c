@@ -1,0 +1,84 @@
+/* How the broker is doing. Facts: docs/protocol/remoting.md 4.2 (28). What it does not know it leaves out. */
+#include "broker/handlers.h"
+#include "rpc/reply.h"
+
+#include "codec/body_lists.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct table {
+    struct arena arena;
+    struct kv_table kv;
+};
+
+__attribute__((format(printf, 3, 4))) static void put(struct table *t, const char *key, const char *fmt, ...)
+{
+    char text[160];
+    va_list args;
+    struct pair *row = arena_list_add(&t->arena, (void **)&t->kv.pairs.items, &t->kv.pairs.count, sizeof *row);
+    if (!row) return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    *row = (struct pair){slice_text(key), arena_copy(&t->arena, slice_text(text))};
+}
+
+static void put_number(struct table *t, const char *key, int64_t value) { put(t, key, "%lld", (long long)value); }
+
+/* "[ 0 days, 0 hours, 2 minutes, 59 seconds ]" */
+static void put_runtime(struct table *t, int64_t seconds)
+{
+    put(t, "runtime", "[ %lld days, %lld hours, %lld minutes, %lld seconds ]", (long long)(seconds / 86400),
+        (long long)(seconds / 3600 % 24), (long long)(seconds / 60 % 60), (long long)(seconds % 60));
+}
+
+static void put_times(struct broker *b, struct table *t)
+{
+    put_number(t, "bootTimestamp", b->start_ms);
+    put_runtime(t, (tasks_wall_ms(b->tasks) - b->start_ms) / 1000);
+    put(t, "brokerVersionDesc", "V5_5_0");
+    put(t, "brokerActive", "true");
+    put(t, "startAcceptSendRequestTimeStamp", "0");
+}
+
+static void put_store(struct broker *b, struct table *t)
+{
+    const struct metrics *m = &b->metrics;
+    int64_t stored = metric_get(m, METRIC_MESSAGES_IN), bytes = metric_get(m, METRIC_THROUGHPUT_IN);
+    put_number(t, "putMessageTimesTotal", stored);
+    put_number(t, "msgPutTotalTodayNow", stored);
+    put_number(t, "msgGetTotalTodayNow", metric_get(m, METRIC_MESSAGES_OUT));
+    put_number(t, "putMessageSizeTotal", bytes);
+    put_number(t, "putMessageFailedTimes", metric_get(m, METRIC_SENDS_REFUSED));
+    put(t, "putMessageAverageSize", "%.1f", stored ? (double)bytes / (double)stored : 0);
+    put_number(t, "commitLogMinOffset", store_log_min(b->store));
+    put_number(t, "commitLogMaxOffset", store_log_max(b->store));
+    put(t, "remainHowManyDataToFlush", "%lld B", (long long)(store_log_max(b->store) - store_log_flushed(b->store)));
+    put(t, "dispatchBehindBytes", "0");   /* queue entries are written in the turn of their messages */
+}
+
+/* Metrics that other parts count, or that are counted by looking. */
+static void collect(struct broker *b)
+{
+    struct store_counts c = store_counts(b->store);
+    struct metrics *m = &b->metrics;
+    metric_set(m, METRIC_GROUPS, (int64_t)groups_count(b->groups));
+    metric_set(m, METRIC_HELD_PULLS, (int64_t)b->hold.waiting);
+    metric_set(m, METRIC_LOG_SYNCS, (int64_t)c.syncs);
+    metric_set(m, METRIC_LOG_WRITES, (int64_t)c.writes);
+    metric_set(m, METRIC_MESSAGES_IN, (int64_t)c.messages);
+    metric_set(m, METRIC_THROUGHPUT_IN, (int64_t)c.bytes);
+    metric_set(m, METRIC_TOPICS, (int64_t)topics_count(b->topics));
+}
+
+void handle_runtime_info(struct broker *b, struct call *call)
+{
+    struct table t = {.arena = ARENA_EMPTY, .kv = {.pairs = {NULL, 0}}};
+    collect(b);
+    put_times(b, &t);
+    put_store(b, &t);
+    for (int i = 0; i < METRICS_COUNT; i++) put_number(&t, metric_rows[i].name, b->metrics.values[i]);
+    reply_bean(call, NULL, NULL, &kv_table_bean, &t.kv);
+    arena_done(&t.arena);
+}
