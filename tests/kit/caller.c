@@ -124,6 +124,11 @@ void caller_send(struct caller *c, struct slice bytes)
     write_queued(c);
 }
 
+void caller_pause(struct caller *c, bool paused)
+{
+    if (c->stream) stream_pause(c->stream, paused);
+}
+
 int32_t caller_request(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body)
 {
     struct frame_head head = {.form = c->form, .code = code, .language = LANGUAGE_OTHER, .version = VERSION_5_5_0, .opaque = ++c->opaque};

@@ -28,6 +28,9 @@ void caller_send(struct caller *c, struct slice bytes);
 /* One request; returns its opaque. kind NULL: no fields. */
 int32_t caller_request(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body);
 
+/* Reads nothing more, or goes on. */
+void caller_pause(struct caller *c, bool paused);
+
 /* The reply to a request; waits for it. NULL: none came in time. */
 struct answer *caller_reply(struct caller *c, int32_t opaque, int64_t limit_ms);
 /* A request that the server made; code -1: any. NULL: none came in time. */
