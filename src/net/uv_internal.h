@@ -25,6 +25,7 @@ struct uv_loop {
     size_t timers;
     size_t timers_cap;
     uint64_t timer_sequence;
+    bool arm_later;               /* timers have fired: the next one is armed before the loop polls */
     int64_t wall_ms;              /* 0: not asked yet in this turn */
     char *read_buffer;            /* shared by all streams: bytes are used before the callback returns */
 };

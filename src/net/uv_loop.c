@@ -73,19 +73,18 @@ static void heap_remove(struct uv_loop *l, struct timer *timer)
     heap_down(l, (size_t)(uintptr_t)last->impl);
 }
 
-static void arm(struct uv_loop *l);
 
 static void fire_due(uv_timer_t *handle)
 {
     struct uv_loop *l = handle->data;
     int64_t now = (int64_t)uv_now(&l->uv);
     uint64_t newest = l->timer_sequence;   /* a timer started by a timer waits for the next turn */
+    l->arm_later = true;                   /* libuv fires what is due and armed meanwhile in the same turn, for ever if need be */
     while (l->timers && l->heap[0]->due_ms <= now && l->heap[0]->sequence <= newest) {
         struct timer *timer = l->heap[0];
         heap_remove(l, timer);
         timer->fire(timer->ctx);
     }
-    arm(l);
 }
 
 static void arm(struct uv_loop *l)
@@ -119,7 +118,7 @@ static void loop_timer_start(struct tasks *t, struct timer *timer, int64_t delay
     timer->armed = true;
     heap_set(l, l->timers++, timer);
     heap_up(l, l->timers - 1);
-    if (l->heap[0] == timer) arm(l);
+    if (l->heap[0] == timer && !l->arm_later) arm(l);
 }
 
 /* --- workers --- */
@@ -186,7 +185,15 @@ static void end_turn(struct uv_loop *l)
     l->wall_ms = 0;
 }
 
-static void on_prepare(uv_prepare_t *handle) { end_turn(handle->data); }
+static void on_prepare(uv_prepare_t *handle)
+{
+    struct uv_loop *l = handle->data;
+    end_turn(l);
+    if (!l->arm_later) return;
+    l->arm_later = false;
+    arm(l);
+}
+
 static void on_check(uv_check_t *handle) { end_turn(handle->data); }
 
 static void loop_on_turn_end(struct tasks *t, struct turn_hook *hook) { list_add(&of_tasks(t)->hooks, &hook->node); }

@@ -26,6 +26,8 @@ struct uv_listener_one {
 struct uv_connect_one {
     struct connect connect;
     uv_getaddrinfo_t resolve;
+    struct addrinfo *found;         /* of a name, to be freed */
+    struct addrinfo *next;          /* of them: not tried yet */
     uv_connect_t request;
     struct uv_stream_one *stream;   /* NULL while the name is resolved */
     struct timer timeout;
@@ -217,6 +219,7 @@ static struct addr addr_of_listener(const struct listener *l)
 static void connect_free(struct uv_connect_one *c)
 {
     timer_stop(&c->connect.loop->tasks, &c->timeout);
+    uv_freeaddrinfo(c->found);
     free(c);
 }
 
@@ -231,6 +234,8 @@ static void connect_finish(struct uv_connect_one *c, err_t e)
     done(ctx, e, s);
 }
 
+static int connect_next(struct uv_connect_one *c);
+
 static void on_connected(uv_connect_t *req, int status)
 {
     struct uv_connect_one *c = req->data;
@@ -238,6 +243,7 @@ static void on_connected(uv_connect_t *req, int status)
         connect_free(c);
         return;
     }
+    if (status && c->next && !connect_next(c)) return;
     if (!status) uv_tcp_nodelay(&c->stream->tcp, 1);
     connect_finish(c, status ? uv_error(status, "connect") : NULL);
 }
@@ -249,13 +255,26 @@ static int begin_connect(struct uv_connect_one *c, const struct sockaddr *to)
     return uv_tcp_connect(&c->request, &c->stream->tcp, to, on_connected);
 }
 
+/* A name may have several addresses, not all of them in use ("localhost" in both families): one after the other is tried. */
+static int connect_next(struct uv_connect_one *c)
+{
+    int failed = UV_EAI_NODATA;
+    while (c->next && failed) {
+        if (c->stream) close_stream(&c->stream->stream);
+        const struct sockaddr *to = c->next->ai_addr;
+        c->next = c->next->ai_next;
+        failed = begin_connect(c, to);
+    }
+    return failed;
+}
+
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
     struct uv_connect_one *c = req->data;
     c->resolving = false;
+    c->found = c->next = found;
     int failed = status;
-    if (!c->cancelled && !failed) failed = begin_connect(c, found->ai_addr);
-    uv_freeaddrinfo(found);
+    if (!c->cancelled && !failed) failed = connect_next(c);
     if (c->cancelled) connect_free(c);
     else if (failed) connect_finish(c, uv_error(failed, "connect"));
 }
