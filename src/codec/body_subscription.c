@@ -30,14 +30,16 @@ static bool add_code(struct arena *arena, struct subscription *s, int32_t code)
     return slot;
 }
 
-static bool add_tag(struct arena *arena, struct subscription *s, struct slice tag)
+static err_t too_many(void) { return err_new(ERR_SUBSCRIPTION_PARSE, "an expression of more than %d tags", SUBSCRIPTION_TAGS_MAX); }
+
+static err_t add_tag(struct arena *arena, struct subscription *s, struct slice tag)
 {
     for (size_t i = 0; i < s->tags.count; i++)
-        if (slice_eq(s->tags.items[i], tag)) return true;
+        if (slice_eq(s->tags.items[i], tag)) return NULL;
+    if (s->tags.count == SUBSCRIPTION_TAGS_MAX) return too_many();
     struct slice *slot = arena_list_add(arena, (void **)&s->tags.items, &s->tags.count, sizeof *slot);
-    if (!slot) return false;
-    *slot = tag;
-    return add_code(arena, s, java_hash(tag));
+    if (slot) *slot = tag;
+    return slot && add_code(arena, s, java_hash(tag)) ? NULL : err_new(ERR_OUT_OF_MEMORY, "the subscription is too large");
 }
 
 /* Java's trim: everything up to the blank goes. */
@@ -68,7 +70,8 @@ err_t subscription_parse(struct slice topic, struct slice expression, struct are
     while (split_bars(&rest, &part)) {
         if (part.n) something = true;
         part = trim(part);
-        if (part.n && !add_tag(arena, &s, part)) return err_new(ERR_OUT_OF_MEMORY, "the subscription is too large");
+        err_t e = part.n ? add_tag(arena, &s, part) : NULL;
+        if (e) return e;
     }
     if (!something) return err_new(ERR_SUBSCRIPTION_PARSE, "subString split error");
     *out = s;
@@ -86,6 +89,7 @@ err_t subscription_build(struct slice topic, struct slice expression, struct sli
 
 err_t subscription_copy(const struct subscription *s, struct arena *arena, struct subscription *out)
 {
+    if (s->tags.count > SUBSCRIPTION_TAGS_MAX || s->codes.count > SUBSCRIPTION_TAGS_MAX) return too_many();
     struct subscription copy = *s;
     copy.topic = arena_copy(arena, s->topic);
     copy.expression = arena_copy(arena, s->expression);

@@ -7,6 +7,9 @@
 
 #include "codec/bean.h"
 
+/* Tags of one expression: each message and each tag is compared with them. */
+enum { SUBSCRIPTION_TAGS_MAX = 2048 };
+
 struct subscription {
     struct slice topic;
     struct slice expression;            /* subString: "*", "a || b", or SQL92 */
@@ -25,12 +28,12 @@ bool subscription_is_tag(struct slice type);
 bool subscription_is_all(const struct subscription *s);
 
 /* Builds a TAG subscription from its text: NULL, "" and "*" are everything; else parts between "||", trimmed, empty ones and
- * repetitions dropped. version 0. Errors: SUBSCRIPTION_PARSE when there is nothing but "||". */
+ * repetitions dropped. version 0. Errors: SUBSCRIPTION_PARSE when there is nothing but "||", or more than SUBSCRIPTION_TAGS_MAX. */
 err_t subscription_parse(struct slice topic, struct slice expression, struct arena *arena, struct subscription *out) MUST_CHECK;
 /* As above for TAG; any other type is kept as it is, without tags. */
 err_t subscription_build(struct slice topic, struct slice expression, struct slice type, struct arena *arena,
                          struct subscription *out) MUST_CHECK;
-/* A copy whose memory is the arena's. Errors: OUT_OF_MEMORY past the arena's limit. */
+/* A copy whose memory is the arena's. Errors: OUT_OF_MEMORY past the arena's limit, SUBSCRIPTION_PARSE past SUBSCRIPTION_TAGS_MAX. */
 err_t subscription_copy(const struct subscription *s, struct arena *arena, struct subscription *out) MUST_CHECK;
 
 #endif

@@ -172,6 +172,23 @@ TEST(subscription, tags_are_parsed_as_the_official_client_does)
     for_each_line("vectors/tag_expression.jsonl", check_tags);
 }
 
+TEST(subscription, more_tags_than_anybody_means_are_refused)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct buf text = BUF_EMPTY;
+    struct subscription s, copy;
+    for (int i = 0; i < SUBSCRIPTION_TAGS_MAX; i++) buf_printf(&text, "t%d||", i);
+    EXPECT_OK(subscription_parse(SLICE("T"), buf_slice(&text), &arena, &s));
+    EXPECT_EQ(s.tags.count, SUBSCRIPTION_TAGS_MAX);
+    EXPECT_OK(subscription_copy(&s, &arena, &copy));
+    buf_put_text(&text, "t0 || one");
+    EXPECT_ERR(subscription_parse(SLICE("T"), buf_slice(&text), &arena, &s), ERR_SUBSCRIPTION_PARSE);
+    s.codes.count++;   /* as a heartbeat may say it */
+    EXPECT_ERR(subscription_copy(&s, &arena, &copy), ERR_SUBSCRIPTION_PARSE);
+    buf_done(&text);
+    arena_done(&arena);
+}
+
 TEST(subscription, a_copy_outlives_the_body_it_came_from)
 {
     struct arena first = ARENA_EMPTY, second = ARENA_EMPTY;

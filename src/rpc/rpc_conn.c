@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { SLOTS_MAX = 65536, IDLE_SCAN_MS = 5000 };
+enum { SLOTS_MAX = 65536, IDLE_SCAN_MS = 5000, REMARK_MAX_BYTES = 4096 };
 
 /* A request of ours that waits for its reply. */
 struct rpc_pending {
@@ -171,12 +171,22 @@ static void call_free(struct call *call)
 
 static bool wants_reply(const struct call *call) { return !call->oneway && call->conn->conn; }
 
+/* Texts of clients stand in remarks; a header's length has 24 bits. A character that is cut loses all of its bytes. */
+static struct slice cut_remark(const char *remark)
+{
+    struct slice s = slice_text(remark);
+    if (s.n <= REMARK_MAX_BYTES) return s;
+    s.n = REMARK_MAX_BYTES;
+    while (s.n && (s.p[s.n] & 0xC0) == 0x80) s.n--;
+    return s;
+}
+
 static void begin_reply(struct call *call, struct frame_writer *w, int32_t code, const char *remark, const struct header_kind *kind,
                         const void *header)
 {
     struct frame_head head = {
         .form = call->form, .code = code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = call->opaque,
-        .flag = FRAME_FLAG_RESPONSE, .remark = remark ? slice_text(remark) : (struct slice){NULL, 0},
+        .flag = FRAME_FLAG_RESPONSE, .remark = cut_remark(remark),
     };
     frame_begin(w, conn_out(call->conn->conn), &head);
     if (kind) header_write(kind, header, w);
