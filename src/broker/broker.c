@@ -16,10 +16,12 @@ enum { SCAN_MS = 10000 };
 static void dispatch(void *ctx, struct call *call)
 {
     struct broker *b = ctx;
+    enum { EVERY_PORT, MAIN_PORT };
+    bool is_fast = rpc_conn_tag(call->conn) == PORT_FAST;
     switch (call->code) {
-#define CASE_broker(name, handler) case REQUEST_##name: handle_##handler(b, call); return;
-#define CASE_namesrv(name, handler)
-#define REQUEST(room, name, code, handler, rights) CASE_##room(name, handler)
+#define CASE_broker(name, handler, port) case REQUEST_##name: if (is_fast && port == MAIN_PORT) break; handle_##handler(b, call); return;
+#define CASE_namesrv(name, handler, port)
+#define REQUEST(room, name, code, handler, rights, port) CASE_##room(name, handler, port)
 #define CALL(name, code)
 #include "catalog/requests.def"
 #undef REQUEST
@@ -66,7 +68,7 @@ static void on_group_changed(void *ctx, struct member_group *g)
 static void scan(void *ctx)
 {
     struct broker *b = ctx;
-    members_expire(&b->members);
+    members_expire(&b->members, b->cfg->broker.channel_expired_ms);
     locks_expire(&b->locks);
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }

@@ -8,7 +8,7 @@
 
 #define HANDLER_broker(handler) void handle_##handler(struct broker *b, struct call *call);
 #define HANDLER_namesrv(handler)
-#define REQUEST(room, name, code, handler, rights) HANDLER_##room(handler)
+#define REQUEST(room, name, code, handler, rights, port) HANDLER_##room(handler)
 #define CALL(name, code)
 #include "catalog/requests.def"
 #undef REQUEST

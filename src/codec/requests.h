@@ -3,7 +3,7 @@
 #define SKYLARK_CODEC_REQUESTS_H
 
 enum request_code {
-#define REQUEST(room, name, code, handler, rights) REQUEST_##name = code,
+#define REQUEST(room, name, code, handler, rights, port) REQUEST_##name = code,
 #define CALL(name, code) REQUEST_##name = code,
 #include "catalog/requests.def"
 #undef REQUEST

@@ -12,7 +12,7 @@ static void handle(void *ctx, struct call *call)
     switch (call->code) {
 #define CASE_broker(name, handler)
 #define CASE_namesrv(name, handler) case REQUEST_##name: handle_##handler(ns, call); return;
-#define REQUEST(room, name, code, handler, rights) CASE_##room(name, handler)
+#define REQUEST(room, name, code, handler, rights, port) CASE_##room(name, handler)
 #define CALL(name, code)
 #include "catalog/requests.def"
 #undef REQUEST

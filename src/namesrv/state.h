@@ -26,7 +26,7 @@ static const int64_t BROKER_TIMEOUT_MS = 120000;   /* of a broker that does not 
 
 #define HANDLER_broker(handler)
 #define HANDLER_namesrv(handler) void handle_##handler(struct namesrv *ns, struct call *call);
-#define REQUEST(room, name, code, handler, rights) HANDLER_##room(handler)
+#define REQUEST(room, name, code, handler, rights, port) HANDLER_##room(handler)
 #define CALL(name, code)
 #include "catalog/requests.def"
 #undef REQUEST

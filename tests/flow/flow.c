@@ -245,10 +245,15 @@ static struct pulled take_pulled(struct flow *f, struct answer *a)
     return p;
 }
 
+struct pulled flow_pull_header(struct flow *f, const struct pull_header *h)
+{
+    return take_pulled(f, caller_call(f->caller, REQUEST_PULL_MESSAGE, &pull_kind, h, (struct slice){NULL, 0}));
+}
+
 struct pulled flow_pull(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags)
 {
     struct pull_header h = pull_fields(topic, queue_id, offset, tags);
-    return take_pulled(f, caller_call(f->caller, REQUEST_PULL_MESSAGE, &pull_kind, &h, (struct slice){NULL, 0}));
+    return flow_pull_header(f, &h);
 }
 
 int32_t flow_pull_waiting(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags, int64_t wait_ms)

@@ -87,22 +87,17 @@ void handle_check_client(struct broker *b, struct call *call)
     arena_done(&arena);
 }
 
-static bool is_listed(const struct consumer_list *list, struct slice id)
-{
-    for (size_t i = 0; i < list->client_ids.count; i++)
-        if (slice_eq(list->client_ids.items[i], id)) return true;
-    return false;
-}
-
 /* The ids of a group's consumers; a client that is connected twice for a moment counts once. */
 static void list_consumers(struct member_group *g, struct arena *arena, struct consumer_list *out)
 {
+    struct map seen = MAP_EMPTY;
     MEMBERS_EACH(g, node) {
         struct slice id = slice_text(MEMBER_OF(node)->client->id);
-        if (is_listed(out, id)) continue;
+        if (map_put(&seen, id, g)) continue;
         struct slice *item = arena_list_add(arena, (void **)&out->client_ids.items, &out->client_ids.count, sizeof *item);
         if (item) *item = id;
     }
+    map_done(&seen);
 }
 
 void handle_consumer_list(struct broker *b, struct call *call)

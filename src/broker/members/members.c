@@ -78,25 +78,18 @@ static void free_group_if_empty(struct members *m, struct member_group *g)
     free(g);
 }
 
-/* The newest subscription of each topic; of two with the same version the one of who joined later. */
-static void rebuild_view(struct member_group *g)
+/* Walks over the client's groups and the group's clients in step: one of them is nearly always short. Heartbeats name their
+ * groups in the same order each time, so what was found goes to the end and the next one is at the front. */
+static struct member *find_member(struct list *of_client, struct member_group *g, const struct client *c)
 {
-    map_done(&g->view);
-    MEMBERS_EACH(g, node) {
-        struct member *one = MEMBER_OF(node);
-        for (size_t i = 0; i < one->count; i++) {
-            struct subscription *s = &one->subscriptions[i];
-            struct subscription *known = map_get(&g->view, s->topic);
-            if (!known || known->version <= s->version) map_put(&g->view, s->topic, s);
-        }
-    }
-}
-
-static struct member *find_member(struct list *of_client, struct member_group *g)
-{
-    LIST_EACH(of_client, node) {
-        struct member *one = LIST_OWNER(node, struct member, in_client);
-        if (one->group == g) return one;
+    struct list_node *mine = of_client->head.next, *theirs = g->members.head.next;
+    for (; mine != &of_client->head && theirs != &g->members.head; mine = mine->next, theirs = theirs->next) {
+        struct member *one = LIST_OWNER(mine, struct member, in_client);
+        if (one->group != g) one = MEMBER_OF(theirs);
+        if (one->client != c) continue;
+        list_remove(&one->in_client);
+        list_add(of_client, &one->in_client);
+        return one;
     }
     return NULL;
 }
@@ -113,28 +106,15 @@ static struct member *add_member(struct member_group *g, struct client *c)
     return one;
 }
 
-static void remove_member(struct members *m, struct member *one)
-{
-    struct member_group *g = one->group;
-    log_info("member.left group=\"%s\" client=\"%s\" kind=%s", g->name, one->client->id, g->producer ? "producer" : "consumer");
-    list_remove(&one->in_group);
-    list_remove(&one->in_client);
-    g->count--;
-    if (!g->producer) {
-        rebuild_view(g);
-        m->changed(m->ctx, g);
-    }
-    arena_done(&one->arena);
-    free(one);
-    free_group_if_empty(m, g);
-}
-
 /* --- subscriptions --- */
 
-static const struct subscription *find_subscription(const struct subscription *all, size_t count, struct slice topic)
+/* Looks at the place it had in another list first: clients keep their order. */
+static struct subscription *find_subscription(struct subscription *all, size_t count, struct slice topic, size_t guess)
 {
-    for (size_t i = 0; i < count; i++)
-        if (slice_eq(all[i].topic, topic)) return &all[i];
+    for (size_t i = 0; i < count; i++) {
+        struct subscription *s = &all[(guess + i) % count];
+        if (slice_eq(s->topic, topic)) return s;
+    }
     return NULL;
 }
 
@@ -148,7 +128,7 @@ static bool is_unchanged(const struct member *one, const struct heartbeat_consum
 {
     if (one->count != h->subscriptions.count) return false;
     for (size_t i = 0; i < one->count; i++) {
-        const struct subscription *now = find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic);
+        const struct subscription *now = find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic, i);
         if (!says_the_same(&one->subscriptions[i], now) || now->version != one->subscriptions[i].version) return false;
     }
     return true;
@@ -158,7 +138,7 @@ static bool has_same_topics(const struct member *one, const struct heartbeat_con
 {
     if (one->count != h->subscriptions.count) return false;
     for (size_t i = 0; i < one->count; i++)
-        if (!find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic)) return false;
+        if (!find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic, i)) return false;
     return true;
 }
 
@@ -179,15 +159,58 @@ static void keep_subscriptions(struct member *one, const struct heartbeat_consum
     one->count = kept;
 }
 
-/* Members of a group that ask for different things skip messages for each other, for good; the operator must hear of it. */
+/* --- the view: of each topic the newest subscription, and of equally new ones what was said last --- */
+
+static void show(struct member_group *g, struct member *one)
+{
+    for (size_t i = 0; i < one->count; i++) {
+        struct subscription *s = &one->subscriptions[i];
+        const struct subscription *known = map_get(&g->view, s->topic);
+        if (!known || known->version <= s->version) map_put(&g->view, s->topic, s);
+    }
+}
+
+static struct subscription *newest_of_others(struct member_group *g, const struct member *one, struct slice topic, size_t guess)
+{
+    struct subscription *newest = NULL;
+    MEMBERS_EACH(g, node) {
+        struct member *other = MEMBER_OF(node);
+        struct subscription *s = other == one ? NULL : find_subscription(other->subscriptions, other->count, topic, guess);
+        if (s && (!newest || newest->version <= s->version)) newest = s;
+    }
+    return newest;
+}
+
+/* What the member said rules no longer. */
+static void hide(struct member_group *g, const struct member *one)
+{
+    for (size_t i = 0; i < one->count; i++) {
+        struct subscription *s = &one->subscriptions[i];
+        if (map_get(&g->view, s->topic) != s) continue;
+        struct subscription *next = newest_of_others(g, one, s->topic, i);
+        if (next) map_put(&g->view, s->topic, next);
+        else map_remove(&g->view, s->topic);
+    }
+}
+
+static bool agrees(const struct member_group *g, const struct member *one)
+{
+    for (size_t i = 0; i < one->count; i++)
+        if (!says_the_same(&one->subscriptions[i], map_get(&g->view, one->subscriptions[i].topic))) return false;
+    return true;
+}
+
+/* Members of a group that ask for different things skip messages for each other, for good; the operator must hear of it.
+ * The view shows what the others say. */
 static void warn_about_disagreement(struct member_group *g, const struct member *one)
 {
+    if (agrees(g, one)) return;
     MEMBERS_EACH(g, node) {
         const struct member *other = MEMBER_OF(node);
         if (other == one) continue;
         for (size_t i = 0; i < one->count; i++) {
             const struct subscription *mine = &one->subscriptions[i];
-            const struct subscription *theirs = find_subscription(other->subscriptions, other->count, mine->topic);
+            const struct subscription *theirs = find_subscription(other->subscriptions, other->count, mine->topic, i);
             if (says_the_same(mine, theirs)) continue;
             log_warn("subscription.inconsistent group=\"%s\" topic=\"%.*s\" client=\"%s\" expression=\"%.*s\" other_client=\"%s\" "
                      "other_expression=\"%.*s\"",
@@ -198,12 +221,30 @@ static void warn_about_disagreement(struct member_group *g, const struct member 
     }
 }
 
+/* --- leaving --- */
+
+static void remove_member(struct members *m, struct member *one)
+{
+    struct member_group *g = one->group;
+    log_info("member.left group=\"%s\" client=\"%s\" kind=%s", g->name, one->client->id, g->producer ? "producer" : "consumer");
+    list_remove(&one->in_group);
+    list_remove(&one->in_client);
+    g->count--;
+    if (!g->producer) {
+        hide(g, one);
+        m->changed(m->ctx, g);
+    }
+    arena_done(&one->arena);
+    free(one);
+    free_group_if_empty(m, g);
+}
+
 /* --- heartbeats --- */
 
 bool members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub)
 {
     struct member_group *g = get_group(&m->consumers, h->group, false);
-    struct member *one = find_member(&c->consumers, g);
+    struct member *one = find_member(&c->consumers, g, c);
     bool is_new = !one;
     bool must_tell = is_new ? without_sub : one->fingerprint != fingerprint;
     if (is_new) {
@@ -214,14 +255,15 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
     g->type = h->type;
     g->model = h->model;
     g->from = h->from;
-    one->seen_ms = tasks_wall_ms(m->tasks);
+    one->seen_ms = tasks_mono_ms(m->tasks);
     bool other_topics = false;
     if (!without_sub) one->fingerprint = fingerprint;
     if (!without_sub && (is_new || !is_unchanged(one, h))) {
         other_topics = !has_same_topics(one, h);
+        hide(g, one);
         keep_subscriptions(one, h);
-        rebuild_view(g);
         warn_about_disagreement(g, one);
+        show(g, one);
     }
     if (is_new || other_topics) m->changed(m->ctx, g);
     return must_tell;
@@ -230,19 +272,19 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
 void members_producer(struct members *m, struct client *c, struct slice group)
 {
     struct member_group *g = get_group(&m->producers, group, true);
-    struct member *one = find_member(&c->producers, g);
+    struct member *one = find_member(&c->producers, g, c);
     if (!one) {
         one = add_member(g, c);
         log_info("member.joined group=\"%s\" client=\"%s\" kind=producer language=%s version=%d", g->name, c->id,
                  language_name(c->language), c->version);
     }
-    one->seen_ms = tasks_wall_ms(m->tasks);
+    one->seen_ms = tasks_mono_ms(m->tasks);
 }
 
 static void leave_group(struct members *m, struct client *c, struct slice name, bool producer)
 {
     struct member_group *g = name.p ? map_get(producer ? &m->producers : &m->consumers, name) : NULL;
-    struct member *one = g ? find_member(producer ? &c->producers : &c->consumers, g) : NULL;
+    struct member *one = g ? find_member(producer ? &c->producers : &c->consumers, g, c) : NULL;
     if (one) remove_member(m, one);
 }
 
@@ -266,22 +308,22 @@ void members_closed(struct members *m, struct rpc_conn *conn)
     free_client(m, c);
 }
 
-static void expire_in(struct members *m, struct list *of_client, int64_t now)
+static void expire_in(struct members *m, struct list *of_client, int64_t oldest_ms)
 {
     LIST_EACH(of_client, node) {
         struct member *one = LIST_OWNER(node, struct member, in_client);
-        if (now - one->seen_ms > MEMBER_EXPIRES_MS) remove_member(m, one);
+        if (one->seen_ms < oldest_ms) remove_member(m, one);
     }
 }
 
-void members_expire(struct members *m)
+void members_expire(struct members *m, int64_t after_ms)
 {
-    int64_t now = tasks_wall_ms(m->tasks);
+    int64_t oldest_ms = tasks_mono_ms(m->tasks) - after_ms;
     struct map_entry *e;
     for (size_t at = 0; (e = map_next(&m->clients, &at));) {
         struct client *c = e->value;
-        expire_in(m, &c->consumers, now);
-        expire_in(m, &c->producers, now);
+        expire_in(m, &c->consumers, oldest_ms);
+        expire_in(m, &c->producers, oldest_ms);
         if (!is_member_of_any(c)) rpc_conn_close(c->conn, "no heartbeat");   /* and with it the client goes */
     }
 }

@@ -26,7 +26,7 @@ struct member {
     struct list_node in_client;
     struct member_group *group;
     struct client *client;
-    int64_t seen_ms;               /* wall_ms of its last heartbeat */
+    int64_t seen_ms;               /* mono_ms of its last heartbeat: a clock that is set makes nobody old */
     int32_t fingerprint;           /* of its last full heartbeat of the second kind */
     struct arena arena;            /* of the subscriptions */
     struct subscription *subscriptions;
@@ -53,8 +53,6 @@ struct members {
     void *ctx;
 };
 
-enum { MEMBER_EXPIRES_MS = 120000 };
-
 void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx);
 void members_done(struct members *m);
 
@@ -66,8 +64,8 @@ void members_producer(struct members *m, struct client *c, struct slice group);
 /* Leaves one group; p NULL names are skipped. */
 void members_leave(struct members *m, struct rpc_conn *conn, struct slice producer_group, struct slice consumer_group);
 void members_closed(struct members *m, struct rpc_conn *conn);
-/* Drops who has not sent a heartbeat for MEMBER_EXPIRES_MS, and closes its connection. */
-void members_expire(struct members *m);
+/* Drops who has not sent a heartbeat for so long, and closes its connection. */
+void members_expire(struct members *m, int64_t after_ms);
 
 struct member_group *members_consumers(struct members *m, struct slice group);   /* NULL: nobody is online */
 struct member_group *members_producers(struct members *m, struct slice group);

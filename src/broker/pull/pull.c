@@ -9,10 +9,7 @@ enum { PULL_COMMITS = 1, PULL_MAY_WAIT = 2, PULL_HAS_SUBSCRIPTION = 4 };
 /* Why a pull is forbidden, for the field forbiddenType. */
 enum { FORBIDDEN_BROKER = 1, FORBIDDEN_GROUP = 2, FORBIDDEN_TOPIC = 3, FORBIDDEN_BROADCAST = 4, FORBIDDEN_SUBSCRIPTION = 5 };
 
-enum {
-    ENTRY_BYTES = 20,
-    SCAN_ENTRIES = 16000 / ENTRY_BYTES,   /* maxFilterMessageSize, or what is asked for */
-};
+enum { ENTRY_BYTES = 20, SCAN_ENTRIES_MAX = 65536 };
 
 /* Which messages a pull asks for. */
 struct tag_filter {
@@ -148,6 +145,14 @@ static int32_t code_of(enum read_status status, int64_t asked)
     return RESPONSE_SYSTEM_ERROR;
 }
 
+/* Entries that one pull looks at: as many as it asks for, but at least maxFilterMessageSize and never so many that others wait. */
+static int32_t scan_entries(const struct broker *b, int32_t asked)
+{
+    int32_t usual = b->cfg->store.max_filter_bytes / ENTRY_BYTES;
+    int32_t most = usual > SCAN_ENTRIES_MAX ? usual : SCAN_ENTRIES_MAX;
+    return asked < usual ? usual : asked > most ? most : asked;
+}
+
 static void read_for(struct broker *b, const struct pull_header *h, int64_t offset, const struct tag_filter *filter, struct read_result *out)
 {
     struct read_filter by_tag = {.entry = matches_tag, .ctx = (void *)filter};
@@ -157,7 +162,7 @@ static void read_for(struct broker *b, const struct pull_header *h, int64_t offs
         .topic = h->topic, .queue_id = h->queue_id, .offset = offset,
         .max_messages = h->max_msg_nums < most ? h->max_msg_nums : most,
         .max_bytes = header_has(h, pull, max_msg_bytes) && h->max_msg_bytes > 0 && h->max_msg_bytes < bytes ? h->max_msg_bytes : bytes,
-        .max_scan = h->max_msg_nums > SCAN_ENTRIES ? h->max_msg_nums : SCAN_ENTRIES,
+        .max_scan = scan_entries(b, h->max_msg_nums),
         .filter = filter->all ? NULL : &by_tag,
     };
     store_read(b->store, &r, out);
