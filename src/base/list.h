@@ -37,6 +37,15 @@ static inline void list_remove(struct list_node *n)
     n->next->prev = n->prev;
     n->prev = n->next = n;
 }
+/* All nodes of `from` become those of `to`, which need not be initialized. */
+static inline void list_move(struct list *from, struct list *to)
+{
+    list_init(to);
+    if (list_empty(from)) return;
+    to->head = from->head;
+    to->head.next->prev = to->head.prev->next = &to->head;
+    list_init(from);
+}
 static inline void list_node_init(struct list_node *n) { n->prev = n->next = n; }
 static inline bool list_linked(const struct list_node *n) { return n->next != n; }
 

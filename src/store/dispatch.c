@@ -96,6 +96,7 @@ void dispatch_upto(struct store *s, int64_t upto, int64_t upto_ms)
     write_entries(s);
     s->visible = upto;
     s->visible_ms = upto_ms;
+    if (s->index) index_advance(s->index, upto);
     answer_upto(&s->appends, upto);
     tell_arrivals(s);
     if (fifo_empty(&s->records)) queues_bury(&s->queues);

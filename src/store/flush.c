@@ -181,6 +181,7 @@ static void queue_sync_begin(struct store *s, struct queue_sync *q)
     int64_t sure = s->visible < s->synced ? s->visible : s->synced;
     q->checkpoint = s->checkpoint;
     q->checkpoint.log_ms = s->synced_ms;
+    if (s->index) q->checkpoint.index_ms = index_state(s->index).sure_ms;
     q->checkpoint.queues_ms = sure == s->visible ? s->visible_ms : s->synced_ms;
     q->checkpoint.confirmed = q->checkpoint.queues_offset = q->checkpoint.resume_offset = sure;
 }

@@ -9,10 +9,19 @@
 
 enum { PAGE_BYTES = 4096, FIRST_ENTRY = 1 };
 
+static uint32_t without_sign(int32_t hash)
+{
+    return hash == INT32_MIN ? 0 : hash < 0 ? 0 - (uint32_t)hash : (uint32_t)hash;
+}
+
 uint32_t index_hash(struct slice topic, struct slice key)
 {
-    uint32_t h = (uint32_t)java_hash_more(java_hash_more(java_hash(topic), SLICE("#")), key);
-    return (int32_t)h == INT32_MIN ? 0 : (int32_t)h < 0 ? 0 - h : h;
+    return without_sign(java_hash_more(java_hash_more(java_hash(topic), SLICE("#")), key));
+}
+
+uint32_t index_tag_hash(struct slice topic, struct slice tag)
+{
+    return without_sign(java_hash_more(java_hash_more(java_hash(topic), SLICE("#T#")), tag));
 }
 
 /* --- places in the file --- */
@@ -217,6 +226,40 @@ err_t index_file_add(struct index_file *f, const struct index_key *keys, size_t 
     if (e) *f = before;
     free(entries);
     free(placed);
+    return e;
+}
+
+/* --- repair --- */
+
+/* Entries are added in the order of the log; what never reached the disk reads as zeros. */
+static bool is_sound(const struct index_file *f, int32_t number, int64_t before)
+{
+    const uint8_t *p = f->bytes + entry_at(f->shape, number);
+    int64_t at = index_file_offset(f, number);
+    return at >= before && at >= f->begin_offset && at <= f->end_offset && (int32_t)get_be32(p + 12) >= 0 &&
+           (int32_t)get_be32(p + 16) < number && (get_be32(p) || at || get_be32(p + 12));
+}
+
+err_t index_file_repair(struct index_file *f)
+{
+    int64_t bytes = (int64_t)f->shape.slots * INDEX_SLOT_BYTES;
+    uint8_t *slots = must_zero((size_t)bytes);
+    int64_t last = f->begin_offset;
+    int32_t number = FIRST_ENTRY;
+    f->used_slots = 0;
+    for (; number < f->next && is_sound(f, number, last); number++) {
+        uint32_t slot = get_be32(f->bytes + entry_at(f->shape, number)) % (uint32_t)f->shape.slots;
+        uint8_t *p = slots + (size_t)slot * INDEX_SLOT_BYTES;
+        f->used_slots += !get_be32(p);
+        put_be32(p, (uint32_t)number);
+        last = index_file_offset(f, number);
+    }
+    f->next = number;
+    if (number > FIRST_ENTRY) f->end_offset = last;
+    else f->end_offset = f->begin_offset;
+    err_t e = file_write_at(f->file, slot_at(0), slots, (size_t)bytes);
+    if (!e) e = write_header(f);
+    free(slots);
     return e;
 }
 

@@ -38,6 +38,8 @@ struct index_file {
 
 /* |Java hash| of "topic#key"; the smallest number, which has none, counts as 0. */
 uint32_t index_hash(struct slice topic, struct slice key);
+/* The same of "topic#T#tag". */
+uint32_t index_tag_hash(struct slice topic, struct slice tag);
 
 int64_t index_file_bytes(struct index_shape shape);
 err_t index_file_open(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out) MUST_CHECK;
@@ -53,6 +55,15 @@ size_t index_file_room(const struct index_file *f);
 /* Adds keys in the order of the log; n is at most the room. A kill in between loses nothing: adding the same keys again after it
  * gives the same file. */
 err_t index_file_add(struct index_file *f, const struct index_key *keys, size_t n) MUST_CHECK;
+
+/* Where the record of an entry lies. */
+static inline int64_t index_file_offset(const struct index_file *f, int32_t number)
+{
+    return (int64_t)get_be64(f->bytes + INDEX_HEADER_BYTES + (int64_t)f->shape.slots * INDEX_SLOT_BYTES +
+                             (int64_t)number * INDEX_ENTRY_BYTES + 4);
+}
+/* After a power cut: keeps the entries up to the first that cannot be, and makes the slots anew from them. */
+err_t index_file_repair(struct index_file *f) MUST_CHECK;
 
 /* Places of the newest records with that hash and a time in [begin_ms, end_ms], newest first, at most `max`; returns how many. */
 size_t index_file_find(const struct index_file *f, uint32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *out, size_t max);

@@ -7,6 +7,7 @@
 #include "codec/checkpoint.h"
 #include "store/commit_log.h"
 #include "store/fifo.h"
+#include "store/index.h"
 #include "store/queues.h"
 #include "store/store.h"
 
@@ -72,6 +73,7 @@ struct store {
     char *checkpoint_path;
     struct commit_log log;
     struct queues queues;
+    struct index *index;         /* NULL: there is none */
     struct checkpoint checkpoint;
 
     struct fifo records;         /* waiting_record, in the order of the log */
@@ -124,6 +126,9 @@ void flush_arm(struct store *s);
 err_t flush_all(struct store *s) MUST_CHECK;
 bool flush_is_idle(const struct store *s);
 void flush_done(struct store *s);
+
+/* --- find.c: messages by key --- */
+struct index *find_index_new(struct store *s);
 
 /* --- store.c --- */
 /* Writing is off from now on; STORE_BROKEN is final. Takes e. */

@@ -106,7 +106,7 @@ static void store_free(struct store *s)
 void store_job_ended(void *store)
 {
     struct store *s = store;
-    if (s->closed && flush_is_idle(s)) store_free(s);
+    if (s->closed && !s->index && flush_is_idle(s)) store_free(s);
 }
 
 static err_t take_lock(struct store *s)
@@ -209,6 +209,7 @@ err_t store_open(const struct store_options *options, struct fs *fs, struct task
         return e;
     }
     s->synced = s->visible = s->log.written;
+    if (options->index) s->index = find_index_new(s);
     tasks_on_turn_end(tasks, &s->turn_end);
     flush_arm(s);
     *out = s;
@@ -246,7 +247,10 @@ err_t store_close(struct store *s)
     if (!e && !s->queues_in_doubt && s->mode != STORE_BROKEN) e = remove_abort(s);
     file_close(s->lock);
     s->lock = NULL;
-    if (flush_is_idle(s)) store_free(s);
+    bool index_idle = !s->index || index_is_idle(s->index);
+    index_free(s->index);
+    if (index_idle) s->index = NULL;
+    store_job_ended(s);
     return err_in(e, "close the store");
 }
 

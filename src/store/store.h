@@ -26,6 +26,9 @@ struct store_options {
     int64_t queue_flush_interval_ms;/* flushIntervalConsumeQueue, 1000 */
     int32_t max_message_bytes;      /* maxMessageSize, 4 MiB: of one body */
     struct addr store_host;         /* advertised address, goes into every record */
+    bool index;                     /* messageIndexEnable: records can be found by key */
+    int32_t index_slots;            /* maxHashSlotNum, 5000000 */
+    int32_t index_entries;          /* maxIndexNum, 20000000: of one index file */
     /* Called on the loop, in order, whenever messages became visible: [first, end) of one queue. */
     void (*arrived)(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end);
     void *arrived_ctx;
@@ -102,6 +105,30 @@ void read_result_release(struct read_result *r);
 
 /* One record by its place. NOT_FOUND when no whole, valid record begins there. */
 err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out) MUST_CHECK;
+
+/* --- finding by key --- */
+
+struct store_find {
+    struct slice topic;
+    struct slice key;               /* a unique key, or a word of KEYS; or the tags, with by_tags */
+    bool by_tags;
+    int64_t begin_ms, end_ms;       /* store times, both included */
+    int32_t max;
+};
+
+enum { FIND_MAX = 64 };
+
+struct store_found {
+    size_t count;
+    struct pinned record[FIND_MAX]; /* in the order of the log; topic and key are really those asked for */
+    int64_t index_ms;               /* store time and place of the newest record in the index */
+    int64_t index_offset;
+};
+/* The receiver releases the records. */
+typedef void find_done(void *ctx, struct store_found *found);
+/* Looks for messages of which the newest come first when there are more than `max`. Copies what f borrows; `done` runs later, with
+ * nothing when there is no index. */
+void store_find(struct store *s, const struct store_find *f, find_done *done, void *ctx);
 
 /* Of visible messages. Unknown queue: 0. max is the offset the next message gets. */
 int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id);

@@ -1,0 +1,402 @@
+#include "store/index.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "codec/properties.h"
+#include "codec/record.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    NAME_DIGITS = 17,                /* yyyyMMddHHmmssSSS */
+    SOON_MS = 200,                  /* how long keys may wait for others to come along */
+    RETRY_MS = 5000,
+    JOB_BYTES = 32 << 20,           /* of the log, in one job */
+    FAR_BEHIND_BYTES = 256 << 20,   /* a query does not wait for so much */
+    KEYS_AT_ONCE = 65536,
+};
+
+/* One walk of a worker over a part of the log. */
+struct index_job {
+    struct work work;
+    struct index *ix;
+    struct pinned bytes;            /* records from `from` on */
+    int64_t from;
+    int64_t to;                     /* set by the worker: everything before it has its keys in the files */
+    int64_t now_ms;
+    struct list queries;
+    struct buf keys;                /* struct index_key, not yet added */
+    err_t e;
+    bool repairs;                   /* looks through the newest file instead */
+    bool running;
+};
+
+struct index {
+    struct index_options options;
+    char *folder;
+    struct index_file **files;      /* by name, oldest first; of the running job, else of the loop */
+    size_t count, cap;
+    int64_t first;                  /* where the log began when it was opened */
+    int64_t done;                   /* records below it have their keys here */
+    int64_t visible;
+    int64_t sure_ms;                /* of the running job, else of the loop */
+    struct index_state shown;
+    bool unsure;                    /* the newest file has to be looked through */
+    bool complained;
+    bool closed;
+    struct timer timer;
+    struct list waiting;            /* queries */
+    struct index_job job;
+};
+
+/* --- files; thread: whoever they belong to --- */
+
+static struct index_file *newest(const struct index *ix) { return ix->count ? ix->files[ix->count - 1] : NULL; }
+
+static void add_file(struct index *ix, struct index_file *f)
+{
+    if (ix->count == ix->cap) {
+        ix->cap = ix->cap ? ix->cap * 2 : 8;
+        struct index_file **files = must_alloc(ix->cap * sizeof(struct index_file *));
+        if (ix->count) memcpy(files, ix->files, ix->count * sizeof(struct index_file *));
+        free(ix->files);
+        ix->files = files;
+    }
+    ix->files[ix->count++] = f;
+}
+
+static void path_of(const struct index *ix, const char *name, char out[static 1024]) { snprintf(out, 1024, "%s/%s", ix->folder, name); }
+
+/* Two files of one millisecond would have one name. */
+static void name_by_time(const struct index *ix, int64_t now_ms, char out[static NAME_DIGITS + 1])
+{
+    for (;; now_ms++) {
+        char text[64];
+        struct tm t;
+        time_t seconds = (time_t)(now_ms / 1000);
+        localtime_r(&seconds, &t);
+        size_t n = strftime(text, sizeof text, "%Y%m%d%H%M%S", &t);
+        snprintf(text + n, sizeof text - n, "%03d", (int)(now_ms % 1000));
+        memcpy(out, text, NAME_DIGITS);
+        out[NAME_DIGITS] = 0;
+        const struct index_file *f = newest(ix);
+        if (!f || strcmp(out, f->path + strlen(f->path) - NAME_DIGITS) > 0) return;
+    }
+}
+
+static err_t roll(struct index *ix, int64_t now_ms)
+{
+    char name[NAME_DIGITS + 1], path[1024];
+    struct index_file *f, *before = newest(ix);
+    err_t e = before ? index_file_sync(before) : fs_make_folder(ix->options.fs, ix->folder);
+    if (e) return e;
+    if (before) ix->sure_ms = before->end_ms;
+    name_by_time(ix, now_ms, name);
+    path_of(ix, name, path);
+    e = index_file_make(ix->options.fs, path, ix->options.shape, before, &f);
+    if (e) return e;
+    add_file(ix, f);
+    return fs_sync_folder(ix->options.fs, ix->folder);
+}
+
+/* --- keys of records; thread: worker --- */
+
+static void put_key(struct buf *keys, const struct message *m, uint32_t hash)
+{
+    struct index_key k = {hash, m->log_offset, m->store_ms};
+    buf_put(keys, &k, sizeof k);
+}
+
+static void put_keys(struct buf *keys, const struct message *m)
+{
+    if ((m->sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_ROLLBACK) return;
+    struct slice unique = {NULL, 0}, words = {NULL, 0}, tags = {NULL, 0}, rest = m->properties, name, value, word;
+    while (properties_next(&rest, &name, &value)) {
+        if (slice_eq(name, SLICE("UNIQ_KEY"))) unique = value;
+        else if (slice_eq(name, SLICE("KEYS"))) words = value;
+        else if (slice_eq(name, SLICE("TAGS"))) tags = value;
+    }
+    if (unique.n) put_key(keys, m, index_hash(m->topic, unique));
+    while (words.n && slice_split(&words, ' ', &word))
+        if (word.n) put_key(keys, m, index_hash(m->topic, word));
+    if (tags.n) put_key(keys, m, index_tag_hash(m->topic, tags));
+}
+
+static err_t add_keys(struct index_job *j)
+{
+    struct index *ix = j->ix;
+    const struct index_key *k = (const struct index_key *)(const void *)j->keys.p;
+    size_t n = j->keys.n / sizeof *k;
+    while (n) {
+        struct index_file *f = newest(ix);
+        size_t room = f ? index_file_room(f) : 0;
+        err_t e = room ? index_file_add(f, k, n < room ? n : room) : roll(ix, j->now_ms);
+        if (e) return e;
+        if (!room) continue;
+        k += n < room ? n : room;
+        n -= n < room ? n : room;
+    }
+    buf_clear(&j->keys);
+    return NULL;
+}
+
+/* The next whole record of the bytes, from i on; false at a blank and at the end. Damaged ones are passed: a record names its own
+ * position, so nothing else is taken for one. */
+static bool next_record(const struct index_job *j, size_t *i, struct message *m)
+{
+    struct slice bytes = j->bytes.bytes;
+    for (; *i + RECORD_SMALLEST <= bytes.n; ++*i) {
+        enum record_kind kind = record_read(slice_skip(bytes, *i), m);
+        if (kind == RECORD_WHOLE && m->log_offset == j->from + (int64_t)*i) return true;
+        if (kind == RECORD_BLANK) return false;
+    }
+    return false;
+}
+
+/* Keys of a record that the files end with are there already, all or some of them. */
+static size_t keys_there(const struct index *ix, int64_t log_offset)
+{
+    size_t there = 0;
+    for (size_t i = ix->count; i-- > 0;) {
+        const struct index_file *f = ix->files[i];
+        int32_t number = f->next - 1;
+        while (number > 0 && index_file_offset(f, number) == log_offset) number--, there++;
+        if (number > 0) break;
+    }
+    return there;
+}
+
+static void drop_front(struct buf *keys, size_t n)
+{
+    size_t bytes = n * sizeof(struct index_key);
+    if (bytes > keys->n) bytes = keys->n;
+    memmove(keys->p, keys->p + bytes, keys->n - bytes);
+    keys->n -= bytes;
+}
+
+static err_t index_bytes(struct index_job *j)
+{
+    struct message m;
+    size_t i = 0;
+    int64_t last = newest(j->ix) ? newest(j->ix)->end_offset : -1;
+    err_t e = NULL;
+    bool more = true;
+    while (!e && i < JOB_BYTES && (more = next_record(j, &i, &m))) {
+        if (m.log_offset >= last) put_keys(&j->keys, &m);
+        if (m.log_offset == last) drop_front(&j->keys, keys_there(j->ix, last));
+        i += record_read_size(&m);
+        if (j->keys.n >= KEYS_AT_ONCE * sizeof(struct index_key)) e = add_keys(j);
+    }
+    if (!e) e = add_keys(j);
+    if (!e) j->to = j->from + (int64_t)(more ? i : j->bytes.bytes.n);
+    return e;
+}
+
+/* --- queries; thread: worker --- */
+
+static void answer(struct index *ix, struct index_query *q)
+{
+    size_t max = q->max < INDEX_FOUND_MAX ? q->max : INDEX_FOUND_MAX;
+    for (size_t i = ix->count; i-- > 0 && q->count < max;) {
+        const struct index_file *f = ix->files[i];
+        if (f->next > 1 && f->begin_ms <= q->end_ms && f->end_ms >= q->begin_ms)
+            q->count += index_file_find(f, q->hash, q->begin_ms, q->end_ms, q->found + q->count, max - q->count);
+        if (f->begin_ms > 0 && f->begin_ms < q->begin_ms) break;   /* older files are older still */
+    }
+}
+
+static int64_t end_of_files(const struct index *ix)
+{
+    int64_t end = 0;
+    for (size_t i = 0; i < ix->count; i++)
+        if (ix->files[i]->end_offset > end) end = ix->files[i]->end_offset;
+    return end;
+}
+
+static void run_job(struct work *w)
+{
+    struct index_job *j = LIST_OWNER(w, struct index_job, work);
+    if (j->repairs) {
+        j->e = index_file_repair(newest(j->ix));
+        int64_t end = end_of_files(j->ix);
+        j->to = end > j->from ? end : j->from;
+    } else if (j->bytes.bytes.n) {
+        j->e = index_bytes(j);
+    }
+    LIST_EACH(&j->queries, node) answer(j->ix, LIST_OWNER(node, struct index_query, node));
+}
+
+/* --- jobs; thread: loop --- */
+
+static void begin_job(struct index *ix);
+
+static void show_state(struct index *ix)
+{
+    const struct index_file *f = newest(ix);
+    ix->shown = (struct index_state){.sure_ms = ix->sure_ms, .newest_ms = f ? f->end_ms : 0, .newest_offset = f ? f->end_offset : 0};
+}
+
+static void complain(struct index *ix, err_t e)
+{
+    if (!ix->complained) log_warn("index.behind folder=\"%s\" why=\"%s\"", ix->folder, err_text(e));
+    ix->complained = true;
+    err_free(e);
+}
+
+static void release(struct index *ix)
+{
+    for (size_t i = 0; i < ix->count; i++) index_file_close(ix->files[i]);
+    buf_done(&ix->job.keys);
+    free(ix->files);
+    free(ix->folder);
+    free(ix);
+}
+
+static void tell(struct list *answered)
+{
+    while (!list_empty(answered)) {
+        struct index_query *q = LIST_OWNER(list_first(answered), struct index_query, node);
+        list_remove(&q->node);
+        q->done(q);
+    }
+}
+
+static void job_done(struct work *w)
+{
+    struct index_job *j = LIST_OWNER(w, struct index_job, work);
+    struct index *ix = j->ix;
+    struct list answered;
+    err_t e = j->e;
+    j->running = false;
+    j->e = NULL;
+    show_state(ix);
+    pin_release(&j->bytes);
+    buf_clear(&j->keys);
+    list_move(&j->queries, &answered);
+    if (!e) ix->done = j->to;
+    if (!e && j->repairs) ix->unsure = false;
+    if (!e && ix->complained) log_info("index.writes_again folder=\"%s\"", ix->folder);
+    if (!e) ix->complained = false;
+    bool closed = ix->closed;
+    void (*ended)(void *ctx) = ix->options.ended;
+    void *ctx = ix->options.ctx;
+    if (e) complain(ix, e);
+    if (!closed && e) timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
+    else if (!closed) begin_job(ix);
+    if (closed) release(ix);
+    tell(&answered);
+    if (closed) ended(ctx);
+}
+
+/* Queries that this job can answer: nothing that they ask for comes after it, or so much that they cannot wait. */
+static void take_queries(struct index *ix, int64_t to)
+{
+    LIST_EACH(&ix->waiting, node) {
+        struct index_query *q = LIST_OWNER(node, struct index_query, node);
+        if (q->need > to && q->need - to < FAR_BEHIND_BYTES) continue;
+        list_remove(node);
+        list_add(&ix->job.queries, node);
+    }
+}
+
+static void begin_job(struct index *ix)
+{
+    struct index_job *j = &ix->job;
+    if (j->running || ix->closed) return;
+    j->repairs = ix->unsure;
+    j->from = j->to = j->repairs ? ix->first : ix->done;
+    bool more = !j->repairs && ix->done < ix->visible && ix->options.read(ix->options.ctx, ix->done, &j->bytes);
+    if (!j->repairs) take_queries(ix, more ? ix->done + (int64_t)j->bytes.bytes.n : INT64_MAX);
+    if (!j->repairs && !more && list_empty(&j->queries)) return;
+    timer_stop(ix->options.tasks, &ix->timer);
+    j->now_ms = tasks_wall_ms(ix->options.tasks);
+    j->running = true;
+    tasks_work(ix->options.tasks, &j->work);
+}
+
+static void timer_fired(void *ctx) { begin_job(ctx); }
+
+void index_advance(struct index *ix, int64_t end)
+{
+    ix->visible = end;
+    if (ix->job.running || ix->complained) return;
+    if (end - ix->done >= JOB_BYTES) begin_job(ix);
+    else if (end > ix->done && !ix->timer.armed) timer_start(ix->options.tasks, &ix->timer, SOON_MS);
+}
+
+void index_find(struct index *ix, struct index_query *q)
+{
+    q->need = ix->visible;
+    q->count = 0;
+    list_add(&ix->waiting, &q->node);
+    begin_job(ix);
+}
+
+bool index_is_idle(const struct index *ix) { return !ix->job.running; }
+struct index_state index_state(const struct index *ix) { return ix->shown; }
+
+/* --- life --- */
+
+static bool is_name(const char *name)
+{
+    size_t n = strspn(name, "0123456789");
+    return n == NAME_DIGITS && !name[n];
+}
+
+static void open_one(void *ctx, const char *name)
+{
+    struct index *ix = ctx;
+    struct index_file *f;
+    char path[1024];
+    if (!is_name(name)) return;
+    path_of(ix, name, path);
+    err_t e = index_file_open(ix->options.fs, path, ix->options.shape, &f);
+    if (!e) {
+        add_file(ix, f);
+        return;
+    }
+    log_warn("index.file_removed path=\"%s\" why=\"%s\"", path, err_text(e));
+    err_free(e);
+    err_drop(fs_remove(ix->options.fs, path), "it is built again beside it");
+}
+
+struct index *index_new(const struct index_options *options, int64_t log_first)
+{
+    struct index *ix = must_zero(sizeof *ix);
+    ix->options = *options;
+    ix->folder = must_strdup(options->folder);
+    ix->sure_ms = options->sure_ms;
+    list_init(&ix->waiting);
+    list_init(&ix->job.queries);
+    ix->job.ix = ix;
+    ix->job.keys = BUF_EMPTY;
+    ix->job.work.run = run_job;
+    ix->job.work.done = job_done;
+    timer_init(&ix->timer, timer_fired, ix);
+    err_drop(fs_list(options->fs, ix->folder, open_one, ix), "what is not there is built again");
+    const struct index_file *f = newest(ix);
+    ix->first = log_first;
+    ix->done = end_of_files(ix) > log_first ? end_of_files(ix) : log_first;
+    ix->unsure = f && (f->end_ms > options->sure_ms || f->next == 1);
+    show_state(ix);
+    return ix;
+}
+
+void index_free(struct index *ix)
+{
+    if (!ix) return;
+    timer_stop(ix->options.tasks, &ix->timer);
+    struct list answered;
+    list_move(&ix->waiting, &answered);
+    ix->closed = true;
+    if (!ix->job.running) {
+        struct index_file *f = newest(ix);
+        if (f) err_drop(index_file_sync(f), "it is looked through at the next start");
+        release(ix);
+    }
+    tell(&answered);
+}
