@@ -234,6 +234,31 @@ TEST(extreme, of_many_members_the_newest_rules_whoever_leaves)
     flow_stop(f);
 }
 
+TEST(extreme, a_large_group_is_told_once_of_changes_that_come_together)
+{
+    enum { MEMBERS = 300 };
+    struct flow *f = flow_start(NULL);
+    struct caller *c[MEMBERS];
+    char id[16];
+    flow_make_topic(f, "T0", 1);
+    for (int i = 0; i < MEMBERS; i++) {
+        snprintf(id, sizeof id, "client-%d", i);
+        heartbeat(c[i] = flow_caller(f), id, 1, 1, 1);
+    }
+    sim_run_for(f->sim, 1000);
+    while (caller_unread(c[0])) answer_free(caller_asked(c[0], REQUEST_NOTIFY_CONSUMER_IDS_CHANGED, 0));
+    for (int i = 200; i < MEMBERS; i++) caller_close(c[i]);
+    sim_run_for(f->sim, 1000);
+    size_t notices = caller_unread(c[0]);
+    EXPECT(notices >= 1 && notices <= 5);
+    struct answer *a = caller_asked(c[0], REQUEST_NOTIFY_CONSUMER_IDS_CHANGED, 0);
+    EXPECT(a);
+    answer_free(a);
+    for (int i = 0; i < 200; i++) caller_close(c[i]);
+    sim_run_for(f->sim, 1000);
+    flow_stop(f);
+}
+
 TEST(extreme, a_clock_that_is_set_forward_makes_no_client_old)
 {
     struct flow *f = flow_start(NULL);

@@ -54,8 +54,22 @@ static void free_client(struct members *m, struct client *c)
 
 /* --- groups --- */
 
-static struct member_group *get_group(struct map *groups, struct slice name, bool producer)
+static void notice(void *ctx)
 {
+    struct member_group *g = ctx;
+    g->table->changed(g->table->ctx, g);
+}
+
+static void tell(struct member_group *g)
+{
+    int64_t delay_ms = (int64_t)g->count / NOTICE_MEMBERS_PER_MS;
+    if (!delay_ms) notice(g);
+    else if (!g->notice.armed) timer_start(g->table->tasks, &g->notice, delay_ms < NOTICE_MAX_MS ? delay_ms : NOTICE_MAX_MS);
+}
+
+static struct member_group *get_group(struct members *m, struct slice name, bool producer)
+{
+    struct map *groups = producer ? &m->producers : &m->consumers;
     struct member_group *g = map_get(groups, name);
     if (g) return g;
     g = must_zero(sizeof *g);
@@ -64,6 +78,8 @@ static struct member_group *get_group(struct map *groups, struct slice name, boo
     g->type = CONSUME_NONE;
     g->model = MODEL_NONE;
     g->from = FROM_NONE;
+    g->table = m;
+    timer_init(&g->notice, notice, g);
     list_init(&g->members);
     map_put(groups, name, g);
     return g;
@@ -73,6 +89,7 @@ static void free_group_if_empty(struct members *m, struct member_group *g)
 {
     if (g->count) return;
     map_remove(g->producer ? &m->producers : &m->consumers, slice_text(g->name));
+    timer_stop(m->tasks, &g->notice);
     map_done(&g->view);
     free(g->name);
     free(g);
@@ -232,7 +249,7 @@ static void remove_member(struct members *m, struct member *one)
     g->count--;
     if (!g->producer) {
         hide(g, one);
-        m->changed(m->ctx, g);
+        tell(g);
     }
     arena_done(&one->arena);
     free(one);
@@ -243,7 +260,7 @@ static void remove_member(struct members *m, struct member *one)
 
 bool members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub)
 {
-    struct member_group *g = get_group(&m->consumers, h->group, false);
+    struct member_group *g = get_group(m, h->group, false);
     struct member *one = find_member(&c->consumers, g, c);
     bool is_new = !one;
     bool must_tell = is_new ? without_sub : one->fingerprint != fingerprint;
@@ -265,13 +282,13 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
         warn_about_disagreement(g, one);
         show(g, one);
     }
-    if (is_new || other_topics) m->changed(m->ctx, g);
+    if (is_new || other_topics) tell(g);
     return must_tell;
 }
 
 void members_producer(struct members *m, struct client *c, struct slice group)
 {
-    struct member_group *g = get_group(&m->producers, group, true);
+    struct member_group *g = get_group(m, group, true);
     struct member *one = find_member(&c->producers, g, c);
     if (!one) {
         one = add_member(g, c);

@@ -42,6 +42,8 @@ struct member_group {
     enum message_model model;
     enum consume_from from;
     struct map view;               /* topic -> const struct subscription * of the member whose is the newest */
+    struct members *table;
+    struct timer notice;           /* armed: a change waits to be told */
 };
 
 struct members {
@@ -49,9 +51,13 @@ struct members {
     struct map consumers;          /* name -> struct member_group */
     struct map producers;
     struct map clients;            /* connection id, 8 bytes -> struct client */
-    void (*changed)(void *ctx, struct member_group *g);   /* consumers came, went or changed their topics */
+    void (*changed)(void *ctx, struct member_group *g);   /* consumers came, went or changed their topics; see NOTICE_… */
     void *ctx;
 };
+
+/* A change of a group concerns all of its members, so that n who come one after the other are n * n notices. A group of n members
+ * is told within n / 10 ms, once for all changes until then; a small one at once. */
+enum { NOTICE_MEMBERS_PER_MS = 10, NOTICE_MAX_MS = 1000 };
 
 void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx);
 void members_done(struct members *m);
