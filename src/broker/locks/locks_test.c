@@ -1,0 +1,103 @@
+#include "kit/fake_tasks.h"
+#include "kit/test.h"
+
+#include "broker/locks/locks.h"
+
+struct fixture {
+    struct fake_tasks tasks;
+    struct locks locks;
+};
+
+static void start(struct fixture *f)
+{
+    fake_tasks_init(&f->tasks, 1000000);
+    locks_init(&f->locks, &f->tasks.tasks);
+}
+
+static void stop(struct fixture *f)
+{
+    locks_done(&f->locks);
+    fake_tasks_done(&f->tasks);
+}
+
+static struct message_queue queue(const char *topic, int32_t id)
+{
+    return (struct message_queue){.topic = slice_text(topic), .broker = SLICE("b"), .queue_id = id};
+}
+
+static bool take(struct fixture *f, const char *group, const char *topic, int32_t id, const char *client)
+{
+    struct message_queue q = queue(topic, id);
+    return locks_take(&f->locks, slice_text(group), &q, slice_text(client));
+}
+
+static void release(struct fixture *f, const char *group, const char *topic, int32_t id, const char *client)
+{
+    struct message_queue q = queue(topic, id);
+    locks_release(&f->locks, slice_text(group), &q, slice_text(client));
+}
+
+TEST(locks, a_queue_has_one_owner_in_each_group)
+{
+    struct fixture f;
+    start(&f);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    EXPECT(!take(&f, "G", "T", 0, "two"));
+    EXPECT(take(&f, "G", "T", 1, "two"));
+    EXPECT(take(&f, "G2", "T", 0, "two"));
+    EXPECT(take(&f, "G", "T2", 0, "two"));
+    stop(&f);
+}
+
+/* Names that run together when they are written one behind the other. */
+TEST(locks, group_and_topic_are_two_names)
+{
+    struct fixture f;
+    start(&f);
+    EXPECT(take(&f, "ab", "c", 0, "one"));
+    EXPECT(take(&f, "a", "bc", 0, "two"));
+    stop(&f);
+}
+
+TEST(locks, only_the_owner_lets_go)
+{
+    struct fixture f;
+    start(&f);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    release(&f, "G", "T", 0, "two");
+    release(&f, "G", "T", 9, "one");
+    EXPECT(!take(&f, "G", "T", 0, "two"));
+    release(&f, "G", "T", 0, "one");
+    EXPECT(take(&f, "G", "T", 0, "two"));
+    stop(&f);
+}
+
+TEST(locks, an_owner_who_asks_again_keeps_it_and_a_silent_one_loses_it)
+{
+    struct fixture f;
+    start(&f);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    fake_tasks_advance(&f.tasks, LOCK_LIVES_MS);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    fake_tasks_advance(&f.tasks, LOCK_LIVES_MS);
+    EXPECT(!take(&f, "G", "T", 0, "two"));
+    fake_tasks_advance(&f.tasks, 1);
+    EXPECT(take(&f, "G", "T", 0, "two"));
+    EXPECT(!take(&f, "G", "T", 0, "one"));
+    stop(&f);
+}
+
+TEST(locks, expired_ones_are_forgotten)
+{
+    struct fixture f;
+    start(&f);
+    for (int32_t i = 0; i < 100; i++) EXPECT(take(&f, "G", "T", i, "one"));
+    fake_tasks_advance(&f.tasks, 1000);
+    EXPECT(take(&f, "G", "T", 7, "one"));
+    fake_tasks_advance(&f.tasks, LOCK_LIVES_MS - 999);
+    locks_expire(&f.locks);
+    EXPECT_EQ(f.locks.queues.count, 1);
+    EXPECT(!take(&f, "G", "T", 7, "two"));
+    stop(&f);
+}
