@@ -19,7 +19,7 @@ enum { ADDR_TEXT_MAX = 80 };
 bool addr_eq(const struct addr *a, const struct addr *b);
 /* "host:port" where host is a literal address; a name is refused with ERR_ADDRESS (see os/network.h). */
 err_t addr_parse(struct slice text, struct addr *out) MUST_CHECK;
-/* Splits "host:port" into its parts; brackets and zone of an IPv6 host are kept out of *host. */
+/* Splits "host:port" into its parts; *host is without the brackets of an IPv6 address, and with its zone. */
 err_t addr_split(struct slice text, struct slice *host, uint16_t *port) MUST_CHECK;
 /* Writes "ip:port" NUL-terminated; returns text. */
 char *addr_format(const struct addr *a, char text[static ADDR_TEXT_MAX]);

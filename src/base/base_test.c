@@ -79,6 +79,12 @@ TEST(addr, reads_and_writes_both_families)
     EXPECT_OK(addr_parse(SLICE("fe80::1%lo:10911"), &a));
     EXPECT(a.scope > 0);
     EXPECT_EQ(a.port, 10911);
+    struct slice host;
+    uint16_t port;
+    EXPECT_OK(addr_split(SLICE("[::1]:10911"), &host, &port));
+    EXPECT_TEXT(host, "::1");
+    EXPECT_OK(addr_split(SLICE("fe80::1%lo:10911"), &host, &port));   /* the zone is needed to connect */
+    EXPECT_TEXT(host, "fe80::1%lo");
     EXPECT_ERR(addr_parse(SLICE("localhost:1"), &a), ERR_ADDRESS);
     EXPECT_ERR(addr_parse(SLICE("1.2.3.4:70000"), &a), ERR_ADDRESS);
     EXPECT_ERR(addr_parse(SLICE(":1"), &a), ERR_ADDRESS);

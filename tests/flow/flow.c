@@ -35,7 +35,7 @@ static void start_broker(void *ctx)
     struct starting *s = ctx;
     struct broker_options o = {.loop = s->loop, .fs = sim_fs_disk(s->flow->disk), .config = &s->flow->config, .seed = 7};
     EXPECT_OK(addr_parse(SLICE("10.0.0.1:10911"), &o.listen));
-    EXPECT_OK(addr_parse(SLICE(RECORDED_ADDRESS), &o.advertised));
+    EXPECT_OK(addr_parse(slice_text(s->flow->advertised), &o.advertised));
     s->e = broker_new(&o, &s->flow->broker);
 }
 
@@ -49,11 +49,14 @@ static void begin(struct flow *f)
     f->caller = caller_open(f->sim, f->client_loop, flow_host, FLOW_PORT);
 }
 
-struct flow *flow_start(const char *const *settings)
+struct flow *flow_start(const char *const *settings) { return flow_start_at(RECORDED_ADDRESS, settings); }
+
+struct flow *flow_start_at(const char *advertised, const char *const *settings)
 {
     struct flow *f = must_zero(sizeof *f);
     struct sim_options o = sim_options_default(1);
     o.start_wall_ms = (int64_t)RECORDED_WALL_S * 1000;
+    f->advertised = advertised;
     f->sim = sim_new(&o);
     f->client_loop = sim_loop_new(sim_process_new(f->sim, client_ip));
     f->disk = sim_fs_new(1);

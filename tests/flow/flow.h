@@ -18,6 +18,7 @@ struct flow {
     struct loop *loop;
     struct loop *client_loop;
     struct sim_fs *disk;
+    const char *advertised;
     struct config config;
     struct broker *broker;
     struct caller *caller;           /* connected to the main port */
@@ -26,6 +27,8 @@ struct flow {
 
 /* A broker with the recorded one's name and address; `settings` are KEY=VALUE pairs, NULL at the end. */
 struct flow *flow_start(const char *const *settings);
+/* With another address in ids and records. */
+struct flow *flow_start_at(const char *advertised, const char *const *settings);
 void flow_stop(struct flow *f);
 /* Clean stop, then start again on the same disk; the caller is connected anew. */
 void flow_restart(struct flow *f);

@@ -66,6 +66,17 @@ TEST(frame, an_idle_connection_is_closed_after_its_time)
     flow_stop(f);
 }
 
+/* Codes over 32767 do not fit into binary headers, and arrive cut: 200050 as 3442. */
+TEST(frame, pop_requests_whose_code_was_cut_are_refused_and_not_taken_for_others)
+{
+    static const int32_t codes[] = {3442, 3443, 3444, 3543};
+    struct flow *f = flow_start(NULL);
+    caller_use(f->caller, FRAME_BINARY);
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        EXPECT_EQ(flow_code(f, codes[i], NULL, NULL, NULL, NULL), RESPONSE_REQUEST_CODE_NOT_SUPPORTED);
+    flow_stop(f);
+}
+
 TEST(metrics, tell_what_was_done)
 {
     struct flow *f = flow_start(NULL);

@@ -100,6 +100,49 @@ TEST(offset, a_reset_is_told_to_the_next_pull_and_commits_before_it_do_not_count
     flow_stop(f);
 }
 
+TEST(offset, a_reset_to_a_time_after_the_last_message_goes_to_the_end)
+{
+    struct flow *f = flow_start(NULL);
+    char remark[512];
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 10; i++) flow_send(f, "T", 0, "", "x");
+    flow_pull(f, "T", 0, 0, "*");
+    EXPECT_EQ(reset(f, 4000000000000, -1, remark), RESPONSE_SUCCESS);
+    EXPECT_EQ(flow_offset(f, "G", "T", 0), 10);
+    EXPECT_EQ(reset(f, -1, -1, remark), RESPONSE_SUCCESS);   /* now */
+    EXPECT_EQ(flow_offset(f, "G", "T", 0), 10);
+    flow_stop(f);
+}
+
+/* A broker known by an IPv6 address, also one that is good on one link only: ids and records are longer, and hold. */
+static void expect_served_at(const char *advertised)
+{
+    struct flow *f = flow_start_at(advertised, NULL);
+    flow_make_topic(f, "T", 1);
+    struct sent s = flow_send(f, "T", 0, "TAGS=A", "x");
+    EXPECT_EQ(s.code, RESPONSE_SUCCESS);
+    EXPECT_EQ(strlen(s.msg_id), 56);
+    struct pulled p = flow_pull(f, "T", 0, 0, "A");
+    EXPECT_EQ(p.count, 1);
+    EXPECT(p.messages[0].store_host.v6);
+    EXPECT_TEXT(p.messages[0].body, "x");
+    struct earliest_time_header h = {.topic = SLICE("T"), .queue_id = 0};
+    struct earliest_time_reply_header reply;
+    struct answer *a = caller_call(f->caller, REQUEST_GET_EARLIEST_MSG_STORETIME, &earliest_time_kind, &h, SLICE(""));
+    EXPECT_OK(header_decode(&earliest_time_reply_kind, &a->frame, &reply));
+    EXPECT_EQ(reply.timestamp, p.messages[0].store_ms);
+    answer_free(a);
+    flow_crash(f);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "A").count, 1);
+    flow_stop(f);
+}
+
+TEST(offset, times_are_read_from_records_with_ipv6_hosts)
+{
+    expect_served_at("[fd00::1:7a]:10911");
+    expect_served_at("[fe80::1%lo]:10911");
+}
+
 TEST(offset, a_new_topic_of_the_same_name_begins_at_zero_for_everybody)
 {
     struct flow *f = flow_start(NULL);

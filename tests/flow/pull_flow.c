@@ -42,6 +42,30 @@ TEST(pull, tags_whose_hashes_collide_are_left_to_the_client_and_offsets_pass_wha
     flow_stop(f);
 }
 
+static void expect_lag(struct flow *f, int64_t broker_offset, int64_t consumer_offset)
+{
+    char text[128];
+    struct consume_stats_header h = {.consumer_group = SLICE("G")};
+    struct answer *a = caller_call(f->caller, REQUEST_GET_CONSUME_STATS, &consume_stats_kind, &h, SLICE(""));
+    snprintf(text, sizeof text, "\"brokerOffset\":%lld,\"consumerOffset\":%lld,", (long long)broker_offset, (long long)consumer_offset);
+    if (!memmem(a->frame.body.p, a->frame.body.n, text, strlen(text))) fail_msg("%.*s", SLICE_ARG(a->frame.body));
+    answer_free(a);
+}
+
+TEST(pull, what_a_tag_filters_away_leaves_no_lag)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    for (const char *tag = "AABAAA"; *tag; tag++) flow_send(f, "T", 0, *tag == 'A' ? "TAGS=A" : "TAGS=B", "x");
+    struct pulled p = flow_pull(f, "T", 0, 0, "A");
+    EXPECT_EQ(p.count, 5);
+    EXPECT_EQ(p.next, 6);
+    struct update_offset_header h = {.consumer_group = SLICE("G"), .topic = SLICE("T"), .commit_offset = p.next};
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_CONSUMER_OFFSET, &update_offset_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
+    expect_lag(f, 6, 6);
+    flow_stop(f);
+}
+
 TEST(pull, tags_with_negative_hashes_are_found)
 {
     struct flow *f = flow_start(NULL);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONNS_MAX = 64, REPLY_MS = 40000, SETTLE_MS = 200, ASKED_MAX = 64 };
+enum { CONNS_MAX = 64, REPLY_MS = 40000, SETTLE_MS = 200, ASKED_MAX = 64, PAUSE_MAX_MS = 100 };
 
 /* One connection of the recording. */
 struct line_conn {
@@ -32,6 +32,7 @@ struct replay {
     struct asked asked[ASKED_MAX];
     size_t asked_count;
     size_t compared;
+    int64_t said_ms;             /* when the client said something last, in the recording */
 };
 
 static const char *text_of(json_t *o, const char *key)
@@ -103,6 +104,14 @@ static void send_response(struct replay *r, struct line_conn *c, int opaque, str
     buf_done(&copy);
     buf_done(&out);
     free(f);
+}
+
+/* What the client said later arrives later, also by another connection. */
+static void keep_pace(struct replay *r, json_t *line)
+{
+    int64_t at = json_integer_value(json_object_get(line, "t_ms")), pause = r->said_ms ? at - r->said_ms : 0;
+    r->said_ms = at;
+    if (pause > 0) sim_run_for(r->at.how->sim, pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
 }
 
 static void send_line(struct replay *r, struct line_conn *c, json_t *decoded, struct slice bytes)
@@ -178,6 +187,7 @@ static void play_frame(struct replay *r, struct line_conn *c, json_t *line, bool
     const char *kind = text_of(decoded, "kind"), *hex = text_of(line, "hex");
     struct buf bytes = BUF_EMPTY;
     test_unhex(slice_text(*hex ? hex : text_of(line, "raw")), &bytes);
+    if (!from_server) keep_pace(r, line);
     if (!from_server) send_line(r, c, decoded, buf_slice(&bytes));
     else if (!strcmp(kind, "response")) expect_reply(r, c, decoded, &bytes);
     else if (*hex) expect_asked(r, c, decoded, &bytes);
