@@ -33,6 +33,10 @@ struct message {
     struct slice body;            /* as stored, perhaps compressed */
     struct slice properties;      /* name 0x01 value 0x02 … */
     int64_t tag_hash;             /* of the TAGS property, for the queue entry; not part of the record */
+    bool keys_known;              /* the three below are those of `properties`; else the store looks for them. Not part of the record */
+    struct slice unique_key;      /* UNIQ_KEY */
+    struct slice key_words;       /* KEYS */
+    struct slice tags;            /* TAGS */
     /* Given by the store: */
     int64_t queue_offset;
     int64_t log_offset;

@@ -146,6 +146,7 @@ static void forget_unwritten(struct store *s)
         r->queue->next--;
         fifo_pop_back(&s->records, sizeof *r);
     }
+    if (s->index) index_forget(s->index, s->log.written);
     commit_log_forget(&s->log);
 }
 

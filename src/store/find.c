@@ -47,7 +47,7 @@ struct index *find_index_new(struct store *s)
         .fs = s->fs, .tasks = s->tasks, .folder = folder, .shape = {s->options.index_slots, s->options.index_entries},
         .sure_ms = s->checkpoint.index_ms, .read = read_visible, .ended = index_ended, .ctx = s,
     };
-    struct index *ix = index_new(&o, commit_log_first(&s->log));
+    struct index *ix = index_new(&o, commit_log_first(&s->log), s->log.written);
     index_advance(ix, s->visible);
     return ix;
 }

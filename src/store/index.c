@@ -18,6 +18,7 @@ enum {
     JOB_BYTES = 32 << 20,           /* of the log, in one job */
     FAR_BEHIND_BYTES = 256 << 20,   /* a query does not wait for so much */
     KEYS_AT_ONCE = 65536,
+    FRESH_MAX = 64 << 20,           /* bytes of keys that wait; when there are more they are read from the log later */
 };
 
 /* One walk of a worker over a part of the log. */
@@ -42,6 +43,8 @@ struct index {
     size_t count, cap;
     int64_t first;                  /* where the log began when it was opened */
     int64_t done;                   /* records below it have their keys here */
+    struct buf fresh;               /* struct index_key of messages as they were appended … */
+    int64_t fresh_from;             /* … from this place on; what lies before it is read from the log. INT64_MAX: the next one's */
     int64_t visible;
     int64_t sure_ms;                /* of the running job, else of the loop */
     struct index_state shown;
@@ -103,27 +106,33 @@ static err_t roll(struct index *ix, int64_t now_ms)
     return fs_sync_folder(ix->options.fs, ix->folder);
 }
 
-/* --- keys of records; thread: worker --- */
+/* --- keys of records; thread: any --- */
 
-static void put_key(struct buf *keys, const struct message *m, uint32_t hash)
+static void put_key(struct buf *keys, uint32_t hash, int64_t log_offset, int64_t store_ms)
 {
-    struct index_key k = {hash, m->log_offset, m->store_ms};
+    struct index_key k = {hash, log_offset, store_ms};
     buf_put(keys, &k, sizeof k);
 }
 
-static void put_keys(struct buf *keys, const struct message *m)
+static void look_for_keys(struct message *m)
 {
-    if ((m->sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_ROLLBACK) return;
-    struct slice unique = {NULL, 0}, words = {NULL, 0}, tags = {NULL, 0}, rest = m->properties, name, value, word;
+    struct slice rest = m->properties, name, value;
+    m->unique_key = m->key_words = m->tags = (struct slice){NULL, 0};
     while (properties_next(&rest, &name, &value)) {
-        if (slice_eq(name, SLICE("UNIQ_KEY"))) unique = value;
-        else if (slice_eq(name, SLICE("KEYS"))) words = value;
-        else if (slice_eq(name, SLICE("TAGS"))) tags = value;
+        if (slice_eq(name, SLICE("UNIQ_KEY"))) m->unique_key = value;
+        else if (slice_eq(name, SLICE("KEYS"))) m->key_words = value;
+        else if (slice_eq(name, SLICE("TAGS"))) m->tags = value;
     }
-    if (unique.n) put_key(keys, m, index_hash(m->topic, unique));
+}
+
+static void put_keys(struct buf *keys, const struct message *m, int64_t log_offset, int64_t store_ms)
+{
+    struct slice words = m->key_words, word;
+    if ((m->sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_ROLLBACK) return;
+    if (m->unique_key.n) put_key(keys, index_hash(m->topic, m->unique_key), log_offset, store_ms);
     while (words.n && slice_split(&words, ' ', &word))
-        if (word.n) put_key(keys, m, index_hash(m->topic, word));
-    if (tags.n) put_key(keys, m, index_tag_hash(m->topic, tags));
+        if (word.n) put_key(keys, index_hash(m->topic, word), log_offset, store_ms);
+    if (m->tags.n) put_key(keys, index_tag_hash(m->topic, m->tags), log_offset, store_ms);
 }
 
 static err_t add_keys(struct index_job *j)
@@ -186,7 +195,8 @@ static err_t index_bytes(struct index_job *j)
     err_t e = NULL;
     bool more = true;
     while (!e && i < JOB_BYTES && (more = next_record(j, &i, &m))) {
-        if (m.log_offset >= last) put_keys(&j->keys, &m);
+        look_for_keys(&m);
+        if (m.log_offset >= last) put_keys(&j->keys, &m, m.log_offset, m.store_ms);
         if (m.log_offset == last) drop_front(&j->keys, keys_there(j->ix, last));
         i += record_read_size(&m);
         if (j->keys.n >= KEYS_AT_ONCE * sizeof(struct index_key)) e = add_keys(j);
@@ -226,6 +236,8 @@ static void run_job(struct work *w)
         j->to = end > j->from ? end : j->from;
     } else if (j->bytes.bytes.n) {
         j->e = index_bytes(j);
+    } else if (j->keys.n) {
+        j->e = add_keys(j);
     }
     LIST_EACH(&j->queries, node) answer(j->ix, LIST_OWNER(node, struct index_query, node));
 }
@@ -251,6 +263,7 @@ static void release(struct index *ix)
 {
     for (size_t i = 0; i < ix->count; i++) index_file_close(ix->files[i]);
     buf_done(&ix->job.keys);
+    buf_done(&ix->fresh);
     free(ix->files);
     free(ix->folder);
     free(ix);
@@ -265,6 +278,12 @@ static void tell(struct list *answered)
     }
 }
 
+static int64_t first_fresh(const struct index *ix)
+{
+    const struct index_key *k = (const struct index_key *)(const void *)ix->fresh.p;
+    return ix->fresh.n ? k->log_offset : INT64_MAX;
+}
+
 static void job_done(struct work *w)
 {
     struct index_job *j = LIST_OWNER(w, struct index_job, work);
@@ -276,6 +295,7 @@ static void job_done(struct work *w)
     show_state(ix);
     pin_release(&j->bytes);
     buf_clear(&j->keys);
+    if (e) ix->fresh_from = first_fresh(ix);   /* what this job had is read from the log next time */
     list_move(&j->queries, &answered);
     if (!e) ix->done = j->to;
     if (!e && j->repairs) ix->unsure = false;
@@ -303,19 +323,69 @@ static void take_queries(struct index *ix, int64_t to)
     }
 }
 
+/* The part of the log before the fresh keys; false when it is done. */
+static bool read_log(struct index *ix)
+{
+    struct index_job *j = &ix->job;
+    int64_t end = ix->fresh_from < ix->visible ? ix->fresh_from : ix->visible;
+    if (ix->done >= end || !ix->options.read(ix->options.ctx, ix->done, &j->bytes)) return false;
+    if (j->bytes.bytes.n > (size_t)(end - ix->done)) j->bytes.bytes.n = (size_t)(end - ix->done);
+    return true;
+}
+
+/* The fresh keys of visible records; those of the others stay. */
+static bool take_fresh(struct index *ix)
+{
+    struct index_job *j = &ix->job;
+    if (ix->done < ix->fresh_from || ix->done >= ix->visible) return false;
+    const struct index_key *k = (const struct index_key *)(const void *)ix->fresh.p;
+    size_t n = ix->fresh.n / sizeof *k;
+    while (n && k[n - 1].log_offset >= ix->visible) n--;
+    struct buf rest = j->keys;
+    buf_put(&rest, k + n, ix->fresh.n - n * sizeof *k);
+    j->keys = ix->fresh;
+    j->keys.n = n * sizeof *k;
+    ix->fresh = rest;
+    j->to = ix->visible;
+    return true;
+}
+
 static void begin_job(struct index *ix)
 {
     struct index_job *j = &ix->job;
     if (j->running || ix->closed) return;
     j->repairs = ix->unsure;
     j->from = j->to = j->repairs ? ix->first : ix->done;
-    bool more = !j->repairs && ix->done < ix->visible && ix->options.read(ix->options.ctx, ix->done, &j->bytes);
-    if (!j->repairs) take_queries(ix, more ? ix->done + (int64_t)j->bytes.bytes.n : INT64_MAX);
+    bool more = !j->repairs && (read_log(ix) || take_fresh(ix));
+    if (!j->repairs) take_queries(ix, !more ? INT64_MAX : j->bytes.bytes.n ? ix->done + (int64_t)j->bytes.bytes.n : j->to);
     if (!j->repairs && !more && list_empty(&j->queries)) return;
     timer_stop(ix->options.tasks, &ix->timer);
     j->now_ms = tasks_wall_ms(ix->options.tasks);
     j->running = true;
     tasks_work(ix->options.tasks, &j->work);
+}
+
+void index_note(struct index *ix, const struct message *m, int64_t log_offset, int64_t store_ms)
+{
+    if (ix->fresh.n >= FRESH_MAX) {
+        buf_done(&ix->fresh);
+        ix->fresh_from = INT64_MAX;
+    }
+    if (ix->fresh_from == INT64_MAX) ix->fresh_from = log_offset;
+    if (m->keys_known) {
+        put_keys(&ix->fresh, m, log_offset, store_ms);
+        return;
+    }
+    struct message with_keys = *m;
+    look_for_keys(&with_keys);
+    put_keys(&ix->fresh, &with_keys, log_offset, store_ms);
+}
+
+void index_forget(struct index *ix, int64_t from)
+{
+    const struct index_key *k = (const struct index_key *)(const void *)ix->fresh.p;
+    while (ix->fresh.n && k[ix->fresh.n / sizeof *k - 1].log_offset >= from) ix->fresh.n -= sizeof *k;
+    if (ix->fresh_from != INT64_MAX && ix->fresh_from > from) ix->fresh_from = from;
 }
 
 static void timer_fired(void *ctx) { begin_job(ctx); }
@@ -324,7 +394,7 @@ void index_advance(struct index *ix, int64_t end)
 {
     ix->visible = end;
     if (ix->job.running || ix->complained) return;
-    if (end - ix->done >= JOB_BYTES) begin_job(ix);
+    if (ix->fresh.n >= KEYS_AT_ONCE * sizeof(struct index_key)) begin_job(ix);
     else if (end > ix->done && !ix->timer.armed) timer_start(ix->options.tasks, &ix->timer, SOON_MS);
 }
 
@@ -364,7 +434,7 @@ static void open_one(void *ctx, const char *name)
     err_drop(fs_remove(ix->options.fs, path), "it is built again beside it");
 }
 
-struct index *index_new(const struct index_options *options, int64_t log_first)
+struct index *index_new(const struct index_options *options, int64_t log_first, int64_t log_end)
 {
     struct index *ix = must_zero(sizeof *ix);
     ix->options = *options;
@@ -380,6 +450,7 @@ struct index *index_new(const struct index_options *options, int64_t log_first)
     err_drop(fs_list(options->fs, ix->folder, open_one, ix), "what is not there is built again");
     const struct index_file *f = newest(ix);
     ix->first = log_first;
+    ix->fresh_from = log_end;
     ix->done = end_of_files(ix) > log_first ? end_of_files(ix) : log_first;
     ix->unsure = f && (f->end_ms > options->sure_ms || f->next == 1);
     show_state(ix);

@@ -1,5 +1,6 @@
 /* index.h - finds records by key: index files that a worker builds behind the log, and that it is asked by.
- * Shape    one job at a time: it reads the records that became visible, adds their keys, then answers the queries that wait
+ * Shape    one job at a time: it adds the keys of the records that became visible, then answers the queries that wait. Keys come
+ *          from the messages as they are appended; of what an earlier run left, from the log
  * Facts    docs/protocol/store.md 4: keys of a record are UNIQ_KEY, each word of KEYS, and TAGS behind "T#" (seen in the files of
  *          release 5.5.0, not on that page), under the record's topic
  * Files    <folder>/yyyyMMddHHmmssSSS (local time of their making); all of it can be built again from the log
@@ -9,6 +10,7 @@
 #define SKYLARK_STORE_INDEX_H
 
 #include "base/pin.h"
+#include "codec/message.h"
 #include "os/tasks.h"
 #include "store/index_file.h"
 
@@ -27,11 +29,15 @@ struct index_options {
 };
 
 /* Opens what is there. Files that cannot be index files are removed, with a word in the log. */
-struct index *index_new(const struct index_options *options, int64_t log_first);
+struct index *index_new(const struct index_options *options, int64_t log_first, int64_t log_end);
 /* Syncs what is there. When a job is running it is left behind, and freed by it. NULL is fine. */
 void index_free(struct index *ix);
 bool index_is_idle(const struct index *ix);
 
+/* A message is appended there; called in the order of the log. */
+void index_note(struct index *ix, const struct message *m, int64_t log_offset, int64_t store_ms);
+/* What was noted from there on was not written after all. */
+void index_forget(struct index *ix, int64_t from);
 /* Records below `end` are visible. What lies before the first of them that is still in the log is passed over. */
 void index_advance(struct index *ix, int64_t end);
 /* As of the last job that ended. */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { PAGE_BYTES = 4096, FIRST_ENTRY = 1 };
+enum { SLOTS_OF_PAGE = 1024, FIRST_ENTRY = 1 };
 
 static uint32_t without_sign(int32_t hash)
 {
@@ -37,11 +37,10 @@ static int32_t entry_before(const struct index_file *f, int32_t number)
     return (int32_t)get_be32(f->bytes + entry_at(f->shape, number) + 16);
 }
 
-/* The newest entry of a slot that is older than `next`. After a kill a slot may name entries that are not counted yet; they are
- * in the file, and lead to those that are. */
-static int32_t slot_newest(const struct index_file *f, int64_t slot, int32_t next)
+/* What a slot names, or the newest entry behind it that is older than `next`. After a kill a slot may name entries that are not
+ * counted yet; they are in the file, and lead to those that are. */
+static int32_t older_than(const struct index_file *f, int32_t number, int32_t next)
 {
-    int32_t number = (int32_t)get_be32(f->bytes + slot_at(slot));
     while (number >= next && number < f->shape.entries) {
         int32_t before = entry_before(f, number);
         if (before >= number) return 0;
@@ -136,25 +135,27 @@ size_t index_file_room(const struct index_file *f) { return (size_t)(f->shape.en
 
 /* --- adding --- */
 
-/* A key and the slot it goes to; sorted by slot, then by number. */
+/* A key by the page of slots that it goes to; within a page by number. Slots are scattered over the file: those of one page are
+ * looked at, and written, together. */
 struct placed {
     int32_t slot;
     int32_t number;
 };
 
-static int by_slot(const void *a, const void *b)
-{
-    const struct placed *x = a, *y = b;
-    if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
-    return x->number < y->number ? -1 : 1;
-}
+static int32_t page_of(int32_t slot) { return slot / SLOTS_OF_PAGE; }
 
 static struct placed *place_keys(const struct index_file *f, const struct index_key *keys, size_t n)
 {
+    size_t pages = (size_t)page_of(f->shape.slots) + 1;
+    uint32_t *begin = must_zero((pages + 1) * sizeof *begin);
     struct placed *placed = must_alloc(n * sizeof *placed);
-    for (size_t i = 0; i < n; i++)
-        placed[i] = (struct placed){(int32_t)(keys[i].hash % (uint32_t)f->shape.slots), f->next + (int32_t)i};
-    qsort(placed, n, sizeof *placed, by_slot);
+    for (size_t i = 0; i < n; i++) begin[page_of((int32_t)(keys[i].hash % (uint32_t)f->shape.slots)) + 1]++;
+    for (size_t i = 1; i <= pages; i++) begin[i] += begin[i - 1];
+    for (size_t i = 0; i < n; i++) {
+        int32_t slot = (int32_t)(keys[i].hash % (uint32_t)f->shape.slots);
+        placed[begin[page_of(slot)]++] = (struct placed){slot, f->next + (int32_t)i};
+    }
+    free(begin);
     return placed;
 }
 
@@ -177,31 +178,37 @@ static void encode_entries(struct index_file *f, const struct index_key *keys, s
     }
 }
 
-static void chain_entries(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
+/* The slots of a page, after all its keys from placed[i] on; tells each entry what was before it. Returns the index behind them. */
+static size_t fill_page(const struct index_file *f, const struct placed *placed, size_t i, size_t n, uint8_t *page, uint8_t *entries,
+                        int32_t *used_slots)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool again = i && placed[i - 1].slot == placed[i].slot;
-        int32_t before = again ? placed[i - 1].number : slot_newest(f, placed[i].slot, f->next);
-        if (!before) f->used_slots++;
+    int32_t first = page_of(placed[i].slot) * SLOTS_OF_PAGE;
+    int32_t slots = f->shape.slots - first < SLOTS_OF_PAGE ? f->shape.slots - first : SLOTS_OF_PAGE;
+    memcpy(page, f->bytes + slot_at(first), (size_t)slots * INDEX_SLOT_BYTES);
+    for (; i < n && placed[i].slot < first + slots; i++) {
+        uint8_t *slot = page + (placed[i].slot - first) * INDEX_SLOT_BYTES;
+        int32_t before = older_than(f, (int32_t)get_be32(slot), placed[i].number);
+        *used_slots += !before;
         put_be32(entries + (size_t)(placed[i].number - f->next) * INDEX_ENTRY_BYTES + 16, (uint32_t)before);
+        put_be32(slot, (uint32_t)placed[i].number);
     }
+    return i;
 }
 
-/* Slots are scattered over the file; those of one page are changed together and written at once. */
-static err_t write_slots(struct index_file *f, const struct placed *placed, size_t n)
+static void chain_entries(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
 {
-    uint8_t page[PAGE_BYTES];
-    int64_t slots_end = slot_at(f->shape.slots);
+    uint8_t page[SLOTS_OF_PAGE * INDEX_SLOT_BYTES];
+    for (size_t i = 0; i < n;) i = fill_page(f, placed, i, n, page, entries, &f->used_slots);
+}
+
+static err_t write_slots(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
+{
+    uint8_t page[SLOTS_OF_PAGE * INDEX_SLOT_BYTES];
     for (size_t i = 0; i < n;) {
-        int64_t first = slot_at(placed[i].slot);
-        int64_t bytes = slots_end - first < PAGE_BYTES ? slots_end - first : PAGE_BYTES;
-        memcpy(page, f->bytes + first, (size_t)bytes);
-        int64_t used = 0;
-        for (; i < n && slot_at(placed[i].slot) - first + INDEX_SLOT_BYTES <= bytes; i++) {
-            used = slot_at(placed[i].slot) - first;
-            put_be32(page + used, (uint32_t)placed[i].number);
-        }
-        err_t e = file_write_at(f->file, first, page, (size_t)used + INDEX_SLOT_BYTES);
+        int32_t first = page_of(placed[i].slot) * SLOTS_OF_PAGE, ignored = 0;
+        int32_t slots = f->shape.slots - first < SLOTS_OF_PAGE ? f->shape.slots - first : SLOTS_OF_PAGE;
+        i = fill_page(f, placed, i, n, page, entries, &ignored);
+        err_t e = file_write_at(f->file, slot_at(first), page, (size_t)slots * INDEX_SLOT_BYTES);
         if (e) return e;
     }
     return NULL;
@@ -218,7 +225,7 @@ err_t index_file_add(struct index_file *f, const struct index_key *keys, size_t 
     encode_entries(f, keys, n, entries);
     chain_entries(f, placed, n, entries);
     err_t e = file_write_at(f->file, entry_at(f->shape, f->next), entries, n * INDEX_ENTRY_BYTES);
-    if (!e) e = write_slots(f, placed, n);
+    if (!e) e = write_slots(f, placed, n, entries);
     f->next += (int32_t)n;
     f->end_ms = keys[n - 1].store_ms;
     f->end_offset = keys[n - 1].log_offset;
@@ -268,7 +275,8 @@ err_t index_file_repair(struct index_file *f)
 size_t index_file_find(const struct index_file *f, uint32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *out, size_t max)
 {
     size_t found = 0;
-    int32_t number = slot_newest(f, hash % (uint32_t)f->shape.slots, f->next);
+    int64_t slot = hash % (uint32_t)f->shape.slots;
+    int32_t number = older_than(f, (int32_t)get_be32(f->bytes + slot_at(slot)), f->next);
     while (number > 0 && found < max) {
         const uint8_t *p = f->bytes + entry_at(f->shape, number);
         int32_t seconds = (int32_t)get_be32(p + 12), before = (int32_t)get_be32(p + 16);

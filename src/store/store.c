@@ -322,6 +322,7 @@ static void append_one(struct store *s, struct consume_queue *q, const struct me
         *r = (struct waiting_record){q, place.log_offset, m->tag_hash, (int32_t)size};
         q->next++;
     }
+    if (s->index) index_note(s->index, m, place.log_offset, place.store_ms);
     *out = (struct appended){place.log_offset, place.queue_offset, place.store_ms, (int32_t)size};
     s->counts.bytes += size;
 }

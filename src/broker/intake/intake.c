@@ -81,6 +81,15 @@ void intake_common(const struct call *call, const struct send_header *h, const s
     };
 }
 
+void intake_keys(const struct known_properties *p, struct message *out)
+{
+    out->tag_hash = p->tags.n ? tags_hash(p->tags) : 0;
+    out->keys_known = true;
+    out->unique_key = p->unique_key;
+    out->key_words = p->key_words;
+    out->tags = p->tags;
+}
+
 /* For clients that send no unique key of their own. */
 static void put_unique_key(struct broker *b, struct buf *properties)
 {
@@ -109,6 +118,7 @@ void intake_message(struct broker *b, const struct call *call, const struct send
     intake_common(call, h, topic, out);
     out->body = call->body;
     out->properties = buf_slice(text);
-    out->tag_hash = p->tags.n ? tags_hash(p->tags) : 0;
-    *unique_key = p->unique_key.n ? p->unique_key : properties_get(slice_skip(out->properties, made_at), SLICE("UNIQ_KEY"));
+    intake_keys(p, out);
+    if (!p->unique_key.n) out->unique_key = properties_get(slice_skip(out->properties, made_at), SLICE("UNIQ_KEY"));
+    *unique_key = out->unique_key;
 }

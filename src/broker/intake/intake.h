@@ -22,6 +22,9 @@ void intake_message(struct broker *b, const struct call *call, const struct send
 /* What all messages of one request have in common; body, properties and tag_hash are the caller's to set. */
 void intake_common(const struct call *call, const struct send_header *h, const struct topic *topic, struct message *out);
 
+/* What is known of its properties, told to the store. */
+void intake_keys(const struct known_properties *p, struct message *out);
+
 /* The message waits for the disk unless the client said WAIT=false. */
 bool intake_waits(const struct known_properties *p);
 

@@ -8,7 +8,7 @@ static struct slice *place_of(struct slice name, struct known_properties *p)
     case 4:
         if (slice_eq(name, SLICE("TAGS"))) return &p->tags;
         if (slice_eq(name, SLICE("WAIT"))) return &p->wait;
-        return NULL;
+        return slice_eq(name, SLICE("KEYS")) ? &p->key_words : NULL;
     case 5: return slice_eq(name, SLICE("DELAY")) ? &p->delay_level : NULL;
     case 6: return slice_eq(name, SLICE("POP_CK")) ? &p->pop_check_point : NULL;
     case 8:

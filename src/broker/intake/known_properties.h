@@ -9,6 +9,7 @@
 
 struct known_properties {
     struct slice unique_key;
+    struct slice key_words;         /* KEYS */
     struct slice tags;
     struct slice wait;
     struct slice delay_level;

@@ -107,7 +107,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         m.flag = one.flag;
         m.body = one.body;
         m.properties = one.properties;
-        m.tag_hash = known.tags.n ? tags_hash(known.tags) : 0;
+        intake_keys(&known, &m);
         if (messages->n / sizeof m == BATCH_MESSAGES_MAX)
             return err_new(ERR_MESSAGE_ILLEGAL, "a batch of more than %d messages", BATCH_MESSAGES_MAX);
         buf_put(messages, &m, sizeof m);
