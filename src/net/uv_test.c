@@ -55,13 +55,14 @@ static void on_connected(void *ctx, err_t e, struct stream *s)
     check_ready(p);
 }
 
-static void pair_open(struct pair *p)
+static void pair_open_at(struct pair *p, struct addr at)
 {
-    struct addr at = {.ip = {127, 0, 0, 1}};
     struct listener_events events = {on_accepted, p};
     EXPECT_OK(real_loop_new(&p->loop));
     EXPECT_OK(loop_listen(p->loop, &at, &events, &p->listener));
 }
+
+static void pair_open(struct pair *p) { pair_open_at(p, (struct addr){.ip = {127, 0, 0, 1}}); }
 
 static void pair_run(struct pair *p, const char *host)
 {
@@ -131,6 +132,33 @@ TEST(uv, bytes_go_there_and_back_in_order) { expect_echo("127.0.0.1"); }
 
 /* Its first address may be that of the other family, where nobody listens. */
 TEST(uv, a_name_is_resolved_and_each_of_its_addresses_tried) { expect_echo("localhost"); }
+
+static bool has_ipv6(void)
+{
+    struct loop *loop;
+    struct listener *l;
+    struct listener_events events = {on_accepted, NULL};
+    EXPECT_OK(real_loop_new(&loop));
+    err_t e = loop_listen(loop, &(struct addr){.v6 = true, .ip = {[15] = 1}}, &events, &l);
+    if (!e) listener_close(l);
+    real_loop_free(loop);
+    bool there = !e;
+    err_free(e);
+    return there;
+}
+
+TEST(uv, an_ipv6_address_is_reached_with_its_zone_and_without)
+{
+    static const char *const hosts[] = {"::1", "::1%lo"};
+    if (!has_ipv6()) skip();
+    for (size_t i = 0; i < 2; i++) {
+        struct pair p = {.server_events = &echo_events, .client_events = &hello_events, .ready = say_hello};
+        pair_open_at(&p, (struct addr){.v6 = true, .ip = {[15] = 1}});
+        pair_run(&p, hosts[i]);
+        EXPECT_TEXT(buf_slice(&p.got), "hello world");
+        pair_close(&p);
+    }
+}
 
 static void count_bytes(void *ctx, uint8_t *data, size_t n)
 {
