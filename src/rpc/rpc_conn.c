@@ -48,7 +48,7 @@ void rpc_conn_unref(struct rpc_conn *c)
 {
     assert(c->refs);
     if (--c->refs) return;
-    assert(list_empty(&c->waiting));
+    assert(list_empty(&c->waiting));   /* R4 */
     free(c->pending);
     free(c);
 }
