@@ -28,7 +28,7 @@ typedef struct error *err_t;
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 
 /* A new error; fmt may be NULL for the default text of its row. */
-err_t err_new(enum err_code code, const char *fmt, ...) MUST_CHECK PRINTF_LIKE(2, 3);
+err_t err_new(enum err_code code, const char *fmt, ...) MUST_CHECK PRINTF_LIKE(2, 3) __attribute__((returns_nonnull));
 
 /* Puts "context: " before the message. Takes e, returns it (or its replacement). */
 err_t err_in(err_t e, const char *fmt, ...) MUST_CHECK PRINTF_LIKE(2, 3);

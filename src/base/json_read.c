@@ -205,7 +205,7 @@ static uint8_t *unescape(struct json *j, uint8_t *to)
     int32_t v = -1;
     const char *at = c ? strchr(names, c) : NULL;
     if (c == 'x') v = hex(j, 2);
-    else if (at) v = values[at - names];
+    else if (at) v = (uint8_t)values[at - names];
     if (v < 0) json_fail(j, "a broken escape");
     else to = put_utf8(to, (uint32_t)v);
     return to;

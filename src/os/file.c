@@ -307,7 +307,7 @@ err_t fs_make_durable_folder(struct fs *fs, const char *path)
         err_drop(fs_sync_folder(fs, cut_last(parent)), "who may not look into the folder above did not make this one");
         return NULL;
     }
-    size_t there = strlen(parent);
+    size_t there;
     do {
         there = strlen(cut_last(parent));
     } while (*parent && !is_there(fs, parent));
