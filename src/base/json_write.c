@@ -109,7 +109,7 @@ static void put_quoted(struct json_out *w, struct slice s)
         }
         s = slice_of(s.p + used, s.n - used);
     }
-    buf_put(w->out, s.p - plain, plain);
+    if (plain) buf_put(w->out, s.p - plain, plain);   /* an empty text may have no bytes to point at */
     buf_put_u8(w->out, '"');
 }
 

@@ -121,10 +121,11 @@ static err_t write_checkpoint(struct fs *fs, const char *path, const struct chec
     return err_in(e, "write the checkpoint");
 }
 
-static err_t sync_paths(struct fs *fs, const char *p, const char *end)
+static err_t sync_paths(struct fs *fs, struct slice paths)
 {
-    for (; p < end; p += strlen(p) + 1) {
-        err_t e = sync_path(fs, p);
+    for (size_t n; paths.n; paths = slice_skip(paths, n)) {
+        n = strlen((const char *)paths.p) + 1;
+        err_t e = sync_path(fs, (const char *)paths.p);
         if (e && err_code(e) != ERR_NOT_FOUND) return e;
         err_free(e);   /* not found: its topic was deleted meanwhile */
     }
@@ -136,8 +137,7 @@ static err_t sync_paths(struct fs *fs, const char *p, const char *end)
 static void sync_queues(struct work *w)
 {
     struct queue_sync *q = LIST_OWNER(w, struct queue_sync, work);
-    const char *paths = (const char *)q->paths.p;
-    err_t e = q->count > PATHS_MAX ? fs_sync_all(q->fs, q->folder) : sync_paths(q->fs, paths, paths + q->paths.n);
+    err_t e = q->count > PATHS_MAX ? fs_sync_all(q->fs, q->folder) : sync_paths(q->fs, buf_slice(&q->paths));
     if (!e) e = write_checkpoint(q->fs, q->checkpoint_path, &q->checkpoint);
     q->e = e;
 }
