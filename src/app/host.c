@@ -67,14 +67,7 @@ static err_t fill_in(struct host *h)
 
 static err_t begin_log(const struct config *c)
 {
-    static const struct { const char *name; enum log_level level; } levels[] = {
-        {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR},
-    };
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        if (strcasecmp(levels[i].name, c->skylark.log_level)) continue;
-        log_set_level(levels[i].level);
-        return log_open(c->skylark.log_file);
-    }
+    if (log_set_level_named(c->skylark.log_level)) return log_open(c->skylark.log_file);
     return err_new(ERR_CONFIG, "logLevel must be debug, info, warn or error, not \"%s\"", c->skylark.log_level);
 }
 

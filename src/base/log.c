@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,17 @@ static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *path_now;   /* guarded by path_lock */
 
 void log_set_level(enum log_level level) { atomic_store(&threshold, (int)level); }
+bool log_set_level_named(const char *name)
+{
+    static const char *const names[] = {[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error"};
+    for (int level = LOG_DEBUG; level <= LOG_ERROR; level++) {
+        if (strcasecmp(names[level], name)) continue;
+        log_set_level((enum log_level)level);
+        return true;
+    }
+    return false;
+}
+
 bool log_enabled(enum log_level level) { return (int)level >= atomic_load_explicit(&threshold, memory_order_relaxed); }
 
 /* A descriptor that is replaced is kept under its number, so that a line being written elsewhere lands in one of the files. */

@@ -9,6 +9,8 @@
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_SILENT };
 
 void log_set_level(enum log_level level);
+/* "debug", "info", "warn" or "error", in any case; false: none of these, and nothing changed. */
+bool log_set_level_named(const char *name);
 /* Where lines go: a file (created or appended to), or standard error for NULL. */
 err_t log_open(const char *path) MUST_CHECK;
 /* Opens the same path again, after a log rotation moved it. */

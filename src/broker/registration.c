@@ -15,6 +15,7 @@ struct name_server {
     struct list_node node;
     char *address;
     struct rpc_peer *peer;
+    bool named;                     /* in namesrvAddr as it is now */
     bool registered;                /* as of the last answer, for the log */
     bool complained;
 };
@@ -55,23 +56,33 @@ static void keep_changed(const struct registration *r, struct topic_table *table
     table->topics.count = kept;
 }
 
+/* What the whole broker does not permit, none of its topics does. */
+static void limit_permissions(const struct broker *b, struct topic_table *table)
+{
+    enum { BOTH = PERM_READ | PERM_WRITE };
+    if ((b->cfg->broker.permission & BOTH) == BOTH) return;
+    for (size_t i = 0; i < table->topics.count; i++) table->topics.items[i].perm &= b->cfg->broker.permission;
+}
+
 static void encode_body(struct registration *r, struct buf *out)
 {
     struct arena arena = ARENA_EMPTY;
     struct register_body body = {.filter_servers = {NULL, 0}};
     topics_table(r->broker->topics, &arena, &body.table);
     keep_changed(r, &body.table);
+    limit_permissions(r->broker, &body.table);
     register_body_encode(&body, r->broker->cfg->broker.compressed_register, out);
     arena_done(&arena);
 }
 
-/* host:port as clients are told it. */
-static void own_address(const struct broker *b, uint16_t port, char out[static 320])
+/* host:port as it is told to others; host NULL: the advertised one. */
+static void put_address(const struct broker *b, const char *host, int32_t port, char out[static 320])
 {
     struct addr a = b->advertised;
     char text[ADDR_TEXT_MAX];
-    a.port = port;
-    if (b->options.advertised_host) snprintf(out, 320, "%.255s:%u", b->options.advertised_host, (unsigned)port);
+    a.port = (uint16_t)port;
+    if (!host) host = b->options.advertised_host;
+    if (host) snprintf(out, 320, strchr(host, ':') && host[0] != '[' ? "[%.255s]:%d" : "%.255s:%d", host, port);
     else snprintf(out, 320, "%s", addr_format(&a, text));
 }
 
@@ -151,15 +162,15 @@ static void register_everywhere(struct registration *r, int64_t timeout_ms, void
 {
     struct broker *b = r->broker;
     struct buf body = BUF_EMPTY;
-    char address[320], ha_address[320];
+    char address[320], ha[320];
     encode_body(r, &body);
     map_done(&r->changed);
     r->all = false;
-    own_address(b, b->advertised.port, address);
-    own_address(b, (uint16_t)b->cfg->store.ha_port, ha_address);
+    put_address(b, NULL, b->advertised.port, address);
+    put_address(b, b->cfg->broker.ip2, b->cfg->store.ha_port, ha);
     struct register_broker_header h = {
         .broker_addr = slice_text(address), .broker_id = b->cfg->broker.id, .broker_name = slice_text(b->cfg->broker.name),
-        .cluster_name = slice_text(b->cfg->broker.cluster), .ha_server_addr = slice_text(ha_address),
+        .cluster_name = slice_text(b->cfg->broker.cluster), .ha_server_addr = slice_text(ha),
         .body_crc32 = (int32_t)register_crc(buf_slice(&body)), .compressed = b->cfg->broker.compressed_register,
     };
     header_set(&h, register_broker, body_crc32);
@@ -194,6 +205,51 @@ static void soon(void *ctx)
 
 /* --- life --- */
 
+static struct name_server *find_server(struct registration *r, struct slice address)
+{
+    LIST_EACH(&r->servers, node) {
+        struct name_server *s = LIST_OWNER(node, struct name_server, node);
+        if (slice_eq(slice_text(s->address), address)) return s;
+    }
+    return NULL;
+}
+
+static struct name_server *add_server(struct registration *r, struct slice address)
+{
+    struct name_server *s = must_zero(sizeof *s);
+    s->address = must_dup(address);
+    s->peer = rpc_peer_new(r->broker->options.loop, address, NULL, NULL);
+    list_add(&r->servers, &s->node);
+    return s;
+}
+
+/* What it was asked and has not answered ends here. */
+static void drop_server(struct name_server *s)
+{
+    rpc_peer_free(s->peer);
+    list_remove(&s->node);
+    free(s->address);
+    free(s);
+}
+
+/* Those of namesrvAddr. Who is there already keeps its connection. */
+static void take_servers(struct registration *r)
+{
+    struct slice rest = slice_text(r->broker->cfg->broker.namesrv_addr), address;
+    LIST_EACH(&r->servers, node) LIST_OWNER(node, struct name_server, node)->named = false;
+    while (rest.p && slice_split(&rest, ';', &address)) {
+        address = slice_trim(address);
+        if (!address.n) continue;
+        struct name_server *s = find_server(r, address);
+        if (!s) s = add_server(r, address);
+        s->named = true;
+    }
+    LIST_EACH(&r->servers, node) {
+        struct name_server *s = LIST_OWNER(node, struct name_server, node);
+        if (!s->named) drop_server(s);
+    }
+}
+
 struct registration *registration_new(struct broker *b)
 {
     struct registration *r = must_zero(sizeof *r);
@@ -201,15 +257,7 @@ struct registration *registration_new(struct broker *b)
     list_init(&r->servers);
     timer_init(&r->regular, regular, r);
     timer_init(&r->soon, soon, r);
-    struct slice rest = slice_text(b->cfg->broker.namesrv_addr), address;
-    while (rest.p && slice_split(&rest, ';', &address)) {
-        address = slice_trim(address);
-        if (!address.n) continue;
-        struct name_server *s = must_zero(sizeof *s);
-        s->address = must_dup(address);
-        s->peer = rpc_peer_new(b->options.loop, address, NULL, NULL);
-        list_add(&r->servers, &s->node);
-    }
+    take_servers(r);
     if (!list_empty(&r->servers)) regular(r);
     return r;
 }
@@ -219,15 +267,17 @@ void registration_free(struct registration *r)
     if (!r) return;
     timer_stop(r->broker->tasks, &r->regular);
     timer_stop(r->broker->tasks, &r->soon);
-    LIST_EACH(&r->servers, node) {
-        struct name_server *s = LIST_OWNER(node, struct name_server, node);
-        rpc_peer_free(s->peer);
-        list_remove(&s->node);
-        free(s->address);
-        free(s);
-    }
+    LIST_EACH(&r->servers, node) drop_server(LIST_OWNER(node, struct name_server, node));
     map_done(&r->changed);
     free(r);
+}
+
+void registration_configured(struct registration *r)
+{
+    if (r->ended) return;
+    take_servers(r);
+    if (list_empty(&r->servers)) timer_stop(r->broker->tasks, &r->regular);
+    else regular(r);
 }
 
 void registration_topic_changed(struct registration *r, const struct topic_config *topic)
@@ -239,6 +289,10 @@ void registration_topic_changed(struct registration *r, const struct topic_confi
 
 void registration_now(struct registration *r, void (*done)(void *ctx), void *ctx)
 {
+    if (r->ended) {   /* it would come back after its goodbye */
+        done(ctx);
+        return;
+    }
     timer_stop(r->broker->tasks, &r->soon);
     register_everywhere(r, CHANGE_TIMEOUT_MS, done, ctx);
 }
@@ -259,7 +313,7 @@ void registration_end(struct registration *r, void (*done)(void *ctx), void *ctx
     r->ended = true;
     timer_stop(b->tasks, &r->regular);
     timer_stop(b->tasks, &r->soon);
-    own_address(b, b->advertised.port, address);
+    put_address(b, NULL, b->advertised.port, address);
     struct unregister_broker_header h = {
         .broker_addr = slice_text(address), .broker_id = b->cfg->broker.id, .broker_name = slice_text(b->cfg->broker.name),
         .cluster_name = slice_text(b->cfg->broker.cluster),

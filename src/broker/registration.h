@@ -18,6 +18,8 @@ void registration_free(struct registration *r);
 
 /* A topic was made or changed; NULL: deleted. Told with the others of this turn. */
 void registration_topic_changed(struct registration *r, const struct topic_config *topic);
+/* namesrvAddr or brokerPermission was set: tells everything to the name servers that are named now. */
+void registration_configured(struct registration *r);
 /* Tells what has changed now; `done` runs at the end of that round. */
 void registration_now(struct registration *r, void (*done)(void *ctx), void *ctx);
 /* The broker goes: tells it, and stops registering. `done` runs when each name server has answered, or did not in time. */

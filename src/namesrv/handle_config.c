@@ -1,6 +1,8 @@
 /* Key-value configuration, and the name server's own. */
 #include "namesrv/state.h"
 
+#include "base/log.h"
+
 void handle_put_kv(struct namesrv *ns, struct call *call)
 {
     struct put_kv_header h;
@@ -57,6 +59,7 @@ void handle_kv_list(struct namesrv *ns, struct call *call)
 void handle_update_namesrv_config(struct namesrv *ns, struct call *call)
 {
     err_t e = config_update(ns->config, call->body, CONFIG_NAMESRV);
+    if (!e) log_set_level_named(ns->config->skylark.log_level);
     if (e) {
         call_fail(call, e);
     } else if (ns->config_saver.path) {

@@ -3,6 +3,7 @@
 #include "rpc/reply.h"
 
 #include "base/log.h"
+#include "base/properties_file.h"
 
 /* Parts that keep a copy of a key they need all the time. */
 static void take_over(struct broker *b)
@@ -12,16 +13,30 @@ static void take_over(struct broker *b)
     groups_set_auto_create(b->groups, cfg->auto_create_group);
     offsets_set_flush_interval(b->offsets, cfg->flush_offsets_ms);
     b->trace_on = cfg->trace_on ? SLICE("true") : SLICE("false");
+    log_set_level_named(b->cfg->skylark.log_level);
+}
+
+static bool is_set(struct slice text, struct slice name)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct properties p;
+    struct slice key, value;
+    bool found = false;
+    properties_file_begin(&p, text);
+    while (!found && properties_file_next(&p, &arena, &key, &value)) found = slice_eq(key, name);
+    arena_done(&arena);
+    return found;
 }
 
 void handle_update_config(struct broker *b, struct call *call)
 {
-    int32_t permission = b->cfg->broker.permission;
     err_t e = config_update(b->options.config, call->body, CONFIG_BROKER);
     if (!e) {
         log_info("config.changed keys=\"%.*s\"", SLICE_ARG(call->body));
         take_over(b);
-        if (permission != b->cfg->broker.permission) registration_topic_changed(b->registration, NULL);
+        bool permission = is_set(call->body, SLICE("brokerPermission"));
+        if (permission) topics_touch(b->topics);   /* name servers look at topics of a new version only */
+        if (permission || is_set(call->body, SLICE("namesrvAddr"))) registration_configured(b->registration);
     }
     reply_outcome(call, e);
 }
