@@ -83,6 +83,7 @@ static err_t open_store(struct broker *b)
         .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
         .sync_timeout_ms = cfg->store.sync_timeout_ms, .flush_interval_ms = cfg->store.flush_log_ms,
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
+        .recent_percent = cfg->store.memory_ratio,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
     };
@@ -143,8 +144,24 @@ static err_t listen(struct broker *b)
     return e;
 }
 
+/* Settings that promise what this version cannot do. */
+static err_t check_settings(const struct config *cfg)
+{
+    if (cfg->store.role == SLAVE) return err_new(ERR_CONFIG, "brokerRole=SLAVE cannot be: this version does not replicate");
+    if (cfg->store.role == SYNC_MASTER) log_warn("broker.no_replicas role=SYNC_MASTER text=\"messages are kept here alone\"");
+    return NULL;
+}
+
+static void encode_config(void *ctx, struct buf *out)
+{
+    struct broker *b = ctx;
+    config_write(b->cfg, CONFIG_BROKER, out);
+}
+
 err_t broker_new(const struct broker_options *options, struct broker **out)
 {
+    err_t e = check_settings(options->config);
+    if (e) return e;
     struct broker *b = must_zero(sizeof *b);
     b->options = *options;
     b->cfg = options->config;
@@ -160,13 +177,14 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     hold_init(&b->hold, b->tasks);
     locks_init(&b->locks, b->tasks);
     timer_init(&b->scan, scan, b);
-    err_t e = open_data(b);
+    e = open_data(b);
     if (!e) e = listen(b);
     if (e) {
         err_drop(broker_free(b), "the first error is told");
         return e;
     }
     b->advertised.port = options->advertised.port ? options->advertised.port : rpc_listener_addr(b->main_port).port;
+    if (b->cfg->broker.config_path) saver_init(&b->config_saver, options->fs, b->tasks, b->cfg->broker.config_path, encode_config, b);
     b->registration = registration_new(b);
     timer_start(b->tasks, &b->scan, SCAN_MS);
     *out = b;
@@ -192,7 +210,7 @@ err_t broker_free(struct broker *b)
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
-    err_t saved[] = {offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics)};
+    err_t saved[] = {offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

@@ -13,6 +13,7 @@
 #include "meta/offsets.h"
 #include "meta/topics.h"
 #include "os/random.h"
+#include "os/saver.h"
 #include "rpc/rpc.h"
 #include "store/store.h"
 
@@ -35,6 +36,7 @@ struct broker {
     int64_t start_ms;                   /* wall_ms */
     struct locks locks;
     struct registration *registration;
+    struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;
     struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */
     struct random random;

@@ -46,7 +46,7 @@ static void reopen(struct golden *g)
         .root = g->root,
         .log_file_bytes = config_number(config, "mappedFileSizeCommitLog"),
         .queue_file_entries = config_number(config, "mappedFileSizeConsumeQueue") / QUEUE_ENTRY_BYTES,
-        .sync_timeout_ms = 5000, .flush_interval_ms = 500, .queue_flush_interval_ms = 1000, .max_message_bytes = 4 << 20,
+        .sync_timeout_ms = 5000, .flush_interval_ms = 500, .queue_flush_interval_ms = 1000, .max_message_bytes = 4 << 20, .recent_percent = 40,
         .store_host = {.ip = {127, 0, 0, 1}, .port = 10911},
         .index = true, .index_slots = (int32_t)config_number(config, "maxHashSlotNum"), .index_entries = (int32_t)config_number(config, "maxIndexNum"),
     };

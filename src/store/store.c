@@ -75,7 +75,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->fs = fs;
     s->tasks = tasks;
     s->checkpoint_path = path_in(options->root, "checkpoint");
-    s->recent_bytes = machine_memory_bytes() / 100 * 40;
+    s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
     queues_init(&s->queues, fs, options->root, options->queue_file_entries);
     flush_init(s);
     timer_init(&s->answer_timer, dispatch_answer_overdue, s);

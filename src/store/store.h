@@ -25,6 +25,7 @@ struct store_options {
     int64_t flush_interval_ms;      /* flushIntervalCommitLog, 500 (ASYNC) */
     int64_t queue_flush_interval_ms;/* flushIntervalConsumeQueue, 1000 */
     int32_t max_message_bytes;      /* maxMessageSize, 4 MiB: of one body */
+    int32_t recent_percent;         /* accessMessageInMemoryMaxRatio, 40: of the machine's memory, full of recent messages */
     struct addr store_host;         /* advertised address, goes into every record */
     bool index;                     /* messageIndexEnable: records can be found by key */
     int32_t index_slots;            /* maxHashSlotNum, 5000000 */

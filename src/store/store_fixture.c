@@ -38,7 +38,7 @@ struct store_fixture *store_fixture_new(uint64_t seed)
         .sync_timeout_ms = 5000,
         .flush_interval_ms = 500,
         .queue_flush_interval_ms = 1000,
-        .max_message_bytes = 16 << 10,
+        .max_message_bytes = 16 << 10, .recent_percent = 40,
         .store_host = {.ip = {127, 0, 0, 1}, .port = 10911},
         .arrived = arrived,
         .arrived_ctx = f,

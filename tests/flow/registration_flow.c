@@ -176,3 +176,52 @@ TEST(registration, a_broker_that_said_goodbye_does_not_come_back)
     rpc_listener_close(n.listener);
     flow_stop(f);
 }
+
+/* --- settings --- */
+
+TEST(settings, changes_by_request_are_kept_in_the_file_that_was_named)
+{
+    static const char *const settings[] = {"brokerConfigPath=/conf/broker.conf", NULL};
+    struct flow *f = flow_start(settings);
+    struct buf text = BUF_EMPTY;
+    err_t e = fs_make_durable_folder(sim_fs_disk(f->disk), "/conf");
+    EXPECT_OK(e);
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, "traceOn=false\nmaxTransferCountOnMessageInMemory=7", NULL), RESPONSE_SUCCESS);
+    EXPECT_OK(fs_read_file(sim_fs_disk(f->disk), "/conf/broker.conf", 1 << 20, &text));
+    EXPECT(memmem(text.p, text.n, "\ntraceOn=false\n", 15));
+    EXPECT(memmem(text.p, text.n, "\nmaxTransferCountOnMessageInMemory=7\n", 37));
+    struct config again;
+    config_init(&again, CONFIG_BROKER);
+    EXPECT_OK(config_load(&again, buf_slice(&text), "broker.conf"));
+    EXPECT_EQ(again.store.transfer_memory_count, 7);
+    config_done(&again);
+    buf_done(&text);
+    flow_stop(f);
+}
+
+TEST(settings, sends_before_their_time_are_refused)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    char pair[64];
+    snprintf(pair, sizeof pair, "startAcceptSendRequestTimeStamp=%lld", (long long)(sim_tune(f->sim)->start_wall_ms + sim_now_ms(f->sim) + 60000));
+    set_key(f, pair);
+    struct sent s = flow_send(f, "T", 0, "", "x");
+    EXPECT_EQ(s.code, RESPONSE_SYSTEM_ERROR);
+    EXPECT(strstr(s.remark, "broker unable to service, until 20"));
+    sim_run_for(f->sim, 61000);
+    EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    set_key(f, "startAcceptSendRequestTimeStamp=9223372036854775807");
+    EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SYSTEM_ERROR);
+    flow_stop(f);
+}
+
+TEST(settings, a_slave_that_would_not_follow_its_master_does_not_start)
+{
+    struct flow *f = flow_start(NULL);
+    struct broker_options o = {.config = &f->config};
+    struct broker *slave;
+    EXPECT_OK(config_set(&f->config, SLICE("brokerRole"), SLICE("SLAVE")));
+    EXPECT_ERR(broker_new(&o, &slave), ERR_CONFIG);
+    flow_stop(f);
+}

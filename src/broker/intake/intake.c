@@ -6,6 +6,8 @@
 #include "meta/names.h"
 #include "os/process.h"
 
+#include <time.h>
+
 static err_t topic_missing(struct slice name)
 {
     return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist, apply first please!" SEE_FAQ, SLICE_ARG(name));
@@ -41,12 +43,26 @@ static err_t check_retry_group(struct broker *b, struct slice topic)
     return err_new(ERR_GROUP_NOT_FOUND, "subscription group not exist, %.*s" SEE_FAQ, SLICE_ARG(group));
 }
 
+static err_t check_begun(struct broker *b)
+{
+    int64_t begins_ms = b->cfg->broker.start_accept_send_ms;
+    if (begins_ms <= tasks_wall_ms(b->tasks)) return NULL;
+    char text[32];
+    struct tm t;
+    time_t seconds = (time_t)(begins_ms / 1000);
+    if (!localtime_r(&seconds, &t)) return err_new(ERR_REFUSED, "broker unable to service");   /* no such year */
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &t);
+    return err_new(ERR_REFUSED, "broker unable to service, until %s,%03d", text, (int)(begins_ms % 1000));
+}
+
 err_t intake_topic(struct broker *b, const struct call *call, struct send_header *h, const struct topic **out)
 {
+    err_t e = check_begun(b);
+    if (e) return e;
     const struct topic *t = topics_find(b->topics, h->topic);
     if ((t && t->closed) || (!t && topic_name_is_closed(h->topic)))
         return err_new(ERR_NO_PERMISSION, "Sending message to topic[%.*s] is forbidden.", SLICE_ARG(h->topic));
-    err_t e = t ? NULL : create_topic(b, h, &t);
+    if (!t) e = create_topic(b, h, &t);
     if (e) return e;
     if (t->config.order && !(b->cfg->broker.permission & PERM_WRITE)) {
         char text[ADDR_TEXT_MAX];

@@ -31,14 +31,21 @@ static bool is_set(struct slice text, struct slice name)
 void handle_update_config(struct broker *b, struct call *call)
 {
     err_t e = config_update(b->options.config, call->body, CONFIG_BROKER);
-    if (!e) {
-        log_info("config.changed keys=\"%.*s\"", SLICE_ARG(call->body));
-        take_over(b);
-        bool permission = is_set(call->body, SLICE("brokerPermission"));
-        if (permission) topics_touch(b->topics);   /* name servers look at topics of a new version only */
-        if (permission || is_set(call->body, SLICE("namesrvAddr"))) registration_configured(b->registration);
+    if (e) {
+        call_fail(call, e);
+        return;
     }
-    reply_outcome(call, e);
+    log_info("config.changed keys=\"%.*s\"", SLICE_ARG(call->body));
+    take_over(b);
+    bool permission = is_set(call->body, SLICE("brokerPermission"));
+    if (permission) topics_touch(b->topics);   /* name servers look at topics of a new version only */
+    if (permission || is_set(call->body, SLICE("namesrvAddr"))) registration_configured(b->registration);
+    if (!b->config_saver.path) {
+        call_reply_ok(call);
+        return;
+    }
+    saver_mark(&b->config_saver);
+    saver_wait(&b->config_saver, reply_when_saved(call));
 }
 
 void handle_get_config(struct broker *b, struct call *call)
