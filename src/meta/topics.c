@@ -74,6 +74,23 @@ static void encode_file(void *ctx, struct buf *out)
     arena_done(&arena);
 }
 
+static int32_t within(int32_t queues) { return queues < 0 ? 0 : queues > TOPIC_QUEUES_MAX ? TOPIC_QUEUES_MAX : queues; }
+
+/* What a file says is limited like what a request says. */
+static void put_from_file(struct topics *t, const struct topic_config *config)
+{
+    struct topic_config c = *config;
+    c.read_queues = within(c.read_queues);
+    c.write_queues = within(c.write_queues);
+    if (!c.name.n || c.name.n > RETRY_TOPIC_NAME_MAX) {
+        log_warn("topic.left_out topic=\"%.*s\" why=\"a name of %zu bytes\"", SLICE_ARG(c.name), c.name.n);
+        return;
+    }
+    if (c.read_queues != config->read_queues || c.write_queues != config->write_queues)
+        log_warn("topic.limited topic=\"%.*s\" read=%d write=%d", SLICE_ARG(c.name), config->read_queues, config->write_queues);
+    put(t, &c);
+}
+
 static err_t decode_file(void *ctx, struct slice text)
 {
     struct topics *t = ctx;
@@ -81,7 +98,7 @@ static err_t decode_file(void *ctx, struct slice text)
     struct topics_file file;
     arena.limit = (size_t)1 << 30;   /* our own file */
     err_t e = bean_decode(&file_bean, text, &arena, "topics", &file);
-    for (size_t i = 0; !e && i < file.topics.count; i++) put(t, &file.topics.items[i]);
+    for (size_t i = 0; !e && i < file.topics.count; i++) put_from_file(t, &file.topics.items[i]);
     if (!e) t->version = file.version;
     arena_done(&arena);
     return e;

@@ -105,6 +105,27 @@ TEST(topics, numbers_of_queues_that_cannot_be_are_refused)
     meta_fixture_free(f);
 }
 
+TEST(topics, a_file_with_names_and_numbers_that_cannot_be_is_read_as_far_as_it_can_be)
+{
+    struct meta_fixture *f = start();
+    struct buf text = BUF_EMPTY;
+    char name[400];
+    memset(name, 'n', sizeof name);
+    buf_printf(&text, "{\"dataVersion\":{\"counter\":1},\"topicConfigTable\":{\"%.400s\":{\"perm\":6},\"\":{\"perm\":6},"
+                      "\"Huge\":{\"perm\":6,\"readQueueNums\":2000000000,\"writeQueueNums\":-5}}}", name);
+    meta_fixture_close(f);
+    meta_fixture_write(f, "topics.json", buf_slice(&text));
+    meta_fixture_open(f);
+    EXPECT(!topics_find(f->topics, slice_of(name, sizeof name)));
+    EXPECT(!topics_find(f->topics, SLICE("")));
+    const struct topic *huge = topics_find(f->topics, SLICE("Huge"));
+    EXPECT(huge);
+    EXPECT_EQ(huge->config.read_queues, TOPIC_QUEUES_MAX);
+    EXPECT_EQ(huge->config.write_queues, 0);
+    buf_done(&text);
+    meta_fixture_free(f);
+}
+
 static struct topic_config wanted(const char *name, struct pair *attributes, size_t count)
 {
     struct topic_config c = {.name = slice_text(name), .read_queues = 3, .write_queues = 2, .perm = 6};
