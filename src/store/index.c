@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "codec/java_hash.h"
 #include "codec/properties.h"
 #include "codec/record.h"
 
@@ -129,10 +130,11 @@ static void put_keys(struct buf *keys, const struct message *m, int64_t log_offs
 {
     struct slice words = m->key_words, word;
     if ((m->sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_ROLLBACK) return;
-    if (m->unique_key.n) put_key(keys, index_hash(m->topic, m->unique_key), log_offset, store_ms);
+    int32_t topic = index_topic_hash(m->topic);
+    if (m->unique_key.n) put_key(keys, index_hash_behind(topic, m->unique_key), log_offset, store_ms);
     while (words.n && slice_split(&words, ' ', &word))
-        if (word.n) put_key(keys, index_hash(m->topic, word), log_offset, store_ms);
-    if (m->tags.n) put_key(keys, index_tag_hash(m->topic, m->tags), log_offset, store_ms);
+        if (word.n) put_key(keys, index_hash_behind(topic, word), log_offset, store_ms);
+    if (m->tags.n) put_key(keys, index_hash_behind(java_hash_more(topic, SLICE("T#")), m->tags), log_offset, store_ms);
 }
 
 static err_t add_keys(struct index_job *j)

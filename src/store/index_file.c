@@ -14,14 +14,13 @@ static uint32_t without_sign(int32_t hash)
     return hash == INT32_MIN ? 0 : hash < 0 ? 0 - (uint32_t)hash : (uint32_t)hash;
 }
 
-uint32_t index_hash(struct slice topic, struct slice key)
-{
-    return without_sign(java_hash_more(java_hash_more(java_hash(topic), SLICE("#")), key));
-}
+int32_t index_topic_hash(struct slice topic) { return java_hash_more(java_hash(topic), SLICE("#")); }
+uint32_t index_hash_behind(int32_t topic_hash, struct slice key) { return without_sign(java_hash_more(topic_hash, key)); }
+uint32_t index_hash(struct slice topic, struct slice key) { return index_hash_behind(index_topic_hash(topic), key); }
 
 uint32_t index_tag_hash(struct slice topic, struct slice tag)
 {
-    return without_sign(java_hash_more(java_hash_more(java_hash(topic), SLICE("#T#")), tag));
+    return index_hash_behind(java_hash_more(index_topic_hash(topic), SLICE("T#")), tag);
 }
 
 /* --- places in the file --- */

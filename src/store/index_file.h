@@ -40,6 +40,9 @@ struct index_file {
 uint32_t index_hash(struct slice topic, struct slice key);
 /* The same of "topic#T#tag". */
 uint32_t index_tag_hash(struct slice topic, struct slice tag);
+/* For several keys of one topic: the hash of "topic#", and that of what follows it. */
+int32_t index_topic_hash(struct slice topic);
+uint32_t index_hash_behind(int32_t topic_hash, struct slice key);
 
 int64_t index_file_bytes(struct index_shape shape);
 err_t index_file_open(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out) MUST_CHECK;
