@@ -210,6 +210,7 @@ static void say_ready(const struct host *h)
 static err_t start(struct host *h)
 {
     const struct config *any = h->broker_config ? h->broker_config : h->namesrv_config;
+    signal(SIGHUP, SIG_IGN);   /* until there is a log to open anew: a rotation of logs must not end a start */
     err_t e = begin_log(any);
     if (!e) e = process_allow_files(FILES_LEAST);
     if (!e) e = real_loop_new(&h->loop);

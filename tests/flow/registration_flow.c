@@ -204,7 +204,8 @@ TEST(settings, sends_before_their_time_are_refused)
     struct flow *f = flow_start(NULL);
     flow_make_topic(f, "T", 1);
     char pair[64];
-    snprintf(pair, sizeof pair, "startAcceptSendRequestTimeStamp=%lld", (long long)(sim_tune(f->sim)->start_wall_ms + sim_now_ms(f->sim) + 60000));
+    int64_t begins_ms = sim_tune(f->sim)->start_wall_ms + sim_now_ms(f->sim) + 60000;
+    snprintf(pair, sizeof pair, "startAcceptSendRequestTimeStamp=%lld", (long long)begins_ms);
     set_key(f, pair);
     struct sent s = flow_send(f, "T", 0, "", "x");
     EXPECT_EQ(s.code, RESPONSE_SYSTEM_ERROR);

@@ -159,10 +159,9 @@ void handle_producer_connections(struct broker *b, struct call *call)
 
 /* --- who consumes what (300, 343) --- */
 
-static void add_name(struct arena *arena, struct slice name, struct group_list *list)
+static void add_name(struct arena *arena, struct slice name, struct map *seen, struct group_list *list)
 {
-    for (size_t i = 0; i < list->groups.count; i++)
-        if (slice_eq(list->groups.items[i], name)) return;
+    if (map_put(seen, name, list)) return;
     struct slice *item = arena_list_add(arena, (void **)&list->groups.items, &list->groups.count, sizeof *item);
     if (item) *item = name;
 }
@@ -176,14 +175,16 @@ void handle_topic_consumers(struct broker *b, struct call *call)
         return;
     }
     struct arena arena = ARENA_EMPTY;
+    struct map seen = MAP_EMPTY;
     struct group_list list = {.groups = {NULL, 0}};
     struct map_entry *online;
     const struct group_offsets *known;
     for (size_t at = 0; (online = map_next(&b->members.consumers, &at));)
-        if (members_subscription(online->value, h.topic)) add_name(&arena, online->key, &list);
+        if (members_subscription(online->value, h.topic)) add_name(&arena, online->key, &seen, &list);
     for (size_t at = 0; (known = offsets_next(b->offsets, &at));)
-        if (slice_eq(known->topic, h.topic) && offsets_has_committed(known)) add_name(&arena, known->group, &list);
+        if (slice_eq(known->topic, h.topic) && offsets_has_committed(known)) add_name(&arena, known->group, &seen, &list);
     reply_bean(call, NULL, NULL, &group_list_bean, &list);
+    map_done(&seen);
     arena_done(&arena);
 }
 
@@ -196,14 +197,16 @@ void handle_consumer_topics(struct broker *b, struct call *call)
         return;
     }
     struct arena arena = ARENA_EMPTY;
+    struct map seen = MAP_EMPTY;
     struct group_list found = {.groups = {NULL, 0}};
     const struct group_offsets *known;
     for (size_t at = 0; (known = offsets_next(b->offsets, &at));)
-        if (slice_eq(known->group, h.group) && offsets_has_committed(known)) add_name(&arena, known->topic, &found);
+        if (slice_eq(known->group, h.group) && offsets_has_committed(known)) add_name(&arena, known->topic, &seen, &found);
     char address[ADDR_TEXT_MAX];
     struct topic_list list = {.broker_address = slice_text(addr_format(&b->advertised, address))};
     list.topics.items = found.groups.items;
     list.topics.count = found.groups.count;
     reply_bean(call, NULL, NULL, &topic_list_bean, &list);
+    map_done(&seen);
     arena_done(&arena);
 }
