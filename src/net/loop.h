@@ -100,7 +100,8 @@ void real_loop_run(struct loop *l);      /* until loop_stop */
 /* The calling thread owns the loop from here on: its former one has ended. */
 void real_loop_adopt(struct loop *l);
 void real_loop_stop(struct loop *l);     /* Thread: any */
-void real_loop_free(struct loop *l);     /* closes what is left open */
+/* Listeners, streams and connects have been closed; jobs under way end first. NULL is fine. */
+void real_loop_free(struct loop *l);
 /* Calls `fire(ctx, number)` on the loop when the process gets the signal. */
 err_t real_loop_on_signal(struct loop *l, int number, void (*fire)(void *ctx, int number), void *ctx) MUST_CHECK;
 

@@ -268,6 +268,7 @@ static void close_left_open(uv_handle_t *handle, void *ctx)
 {
     (void)ctx;
     if (uv_is_closing(handle)) return;
+    assert(handle->type != UV_TCP);   /* somebody's listener, stream or connect: its owner would be called back after its end */
     uv_close(handle, handle->type == UV_SIGNAL ? free_watch : NULL);
 }
 
