@@ -1,5 +1,5 @@
-// Sends messages, consumes them, and checks that each of them came: exchange [COUNT] [TOPIC] [both|send|receive]
-// The name server is NAMESRV_ADDR, by default 127.0.0.1:9876.
+// Sends messages, consumes them, and checks that each of them came: exchange [COUNT] [TOPIC] [both|send|receive] [RUN]
+// RUN tells the messages of one run from those of others; the name server is NAMESRV_ADDR, by default 127.0.0.1:9876.
 package main
 
 import (
@@ -34,7 +34,7 @@ func must(err error) {
 	}
 }
 
-func send(server, topic string, count int) {
+func send(server, topic, run string, count int) {
 	p, err := rocketmq.NewProducer(producer.WithNameServer([]string{server}), producer.WithGroupName("exchange_producer"))
 	must(err)
 	must(p.Start())
@@ -48,7 +48,7 @@ func send(server, topic string, count int) {
 	}
 	for i := 0; i < count; i++ {
 		room <- struct{}{}
-		must(p.SendAsync(context.Background(), answer, primitive.NewMessage(topic, []byte(fmt.Sprint("message ", i)))))
+		must(p.SendAsync(context.Background(), answer, primitive.NewMessage(topic, []byte(fmt.Sprint(run, " ", i)))))
 	}
 	for i := 0; i < inFlight; i++ {
 		room <- struct{}{}
@@ -60,11 +60,11 @@ func send(server, topic string, count int) {
 }
 
 // Ends when each of them came, or at the deadline; returns how many are missing.
-func receive(server, topic string, count int) int {
+func receive(server, topic, run string, count int) int {
 	var lock sync.Mutex
 	missing := make(map[string]bool, count)
 	for i := 0; i < count; i++ {
-		missing[fmt.Sprint("message ", i)] = true
+		missing[fmt.Sprint(run, " ", i)] = true
 	}
 	all := make(chan struct{})
 	c, err := rocketmq.NewPushConsumer(consumer.WithNameServer([]string{server}), consumer.WithGroupName(topic+"_go"),
@@ -102,13 +102,14 @@ func main() {
 	count, err := strconv.Atoi(argument(1, "100000"))
 	must(err)
 	topic, part, begun := argument(2, "Hello"), argument(3, "both"), time.Now()
+	run := argument(4, fmt.Sprint("run ", begun.UnixMilli()))
 	if part != "receive" {
-		send(server, topic, count)
+		send(server, topic, run, count)
 	}
 	fmt.Printf("%d messages, %s: sent after %d ms", count, topic, time.Since(begun).Milliseconds())
 	missing := 0
 	if part != "send" {
-		missing = receive(server, topic, count)
+		missing = receive(server, topic, run, count)
 	}
 	fmt.Printf(", %d missing after %d ms\n", missing, time.Since(begun).Milliseconds())
 	if missing > 0 {

@@ -13,15 +13,15 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 
 /**
- * Sends messages, consumes them, and checks that each of them came: Exchange [COUNT] [TOPIC] [both|send|receive]
- * The name server is NAMESRV_ADDR, by default 127.0.0.1:9876.
+ * Sends messages, consumes them, and checks that each of them came: Exchange [COUNT] [TOPIC] [both|send|receive] [RUN]
+ * RUN tells the messages of one run from those of others; the name server is NAMESRV_ADDR, by default 127.0.0.1:9876.
  */
 public class Exchange {
     static final String SERVER = System.getenv().getOrDefault("NAMESRV_ADDR", "127.0.0.1:9876");
     static final int IN_FLIGHT = 1000;
     static final long DEADLINE_MS = 120_000;
 
-    static void send(String topic, int count) throws Exception {
+    static void send(String topic, String run, int count) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("exchange_producer");
         producer.setNamesrvAddr(SERVER);
         producer.start();
@@ -39,7 +39,7 @@ public class Exchange {
         };
         for (int i = 0; i < count; i++) {
             room.acquire();
-            producer.send(new Message(topic, "Hello", ("message " + i).getBytes(StandardCharsets.UTF_8)), answer, 10_000);
+            producer.send(new Message(topic, "Hello", (run + " " + i).getBytes(StandardCharsets.UTF_8)), answer, 10_000);
         }
         room.acquire(IN_FLIGHT);
         producer.shutdown();
@@ -47,9 +47,9 @@ public class Exchange {
     }
 
     /** Ends when each of them came, or at the deadline; returns how many are missing. */
-    static int receive(String topic, int count) throws Exception {
+    static int receive(String topic, String run, int count) throws Exception {
         Set<String> missing = ConcurrentHashMap.newKeySet();
-        for (int i = 0; i < count; i++) missing.add("message " + i);
+        for (int i = 0; i < count; i++) missing.add(run + " " + i);
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(topic + "_java");
         consumer.setNamesrvAddr(SERVER);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
@@ -70,9 +70,10 @@ public class Exchange {
         String topic = args.length > 1 ? args[1] : "Hello";
         String part = args.length > 2 ? args[2] : "both";
         long begun = System.currentTimeMillis();
-        if (!part.equals("receive")) send(topic, count);
+        String run = args.length > 3 ? args[3] : "run " + begun;
+        if (!part.equals("receive")) send(topic, run, count);
         System.out.printf("%d messages, %s: sent after %d ms", count, topic, System.currentTimeMillis() - begun);
-        int missing = part.equals("send") ? 0 : receive(topic, count);
+        int missing = part.equals("send") ? 0 : receive(topic, run, count);
         System.out.printf(", %d missing after %d ms%n", missing, System.currentTimeMillis() - begun);
         System.exit(missing == 0 ? 0 : 1);
     }
