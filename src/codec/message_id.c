@@ -2,13 +2,21 @@
 
 enum { BYTES_MAX = MESSAGE_ID_V6 / 2 };
 
+/* Digits of four bytes, the first one in the highest byte. */
+static uint64_t eight_digits(uint32_t x)
+{
+    uint64_t d = x;
+    d = (d | d << 16) & 0x0000FFFF0000FFFF;
+    d = (d | d << 8) & 0x00FF00FF00FF00FF;
+    d = (d | d << 4) & 0x0F0F0F0F0F0F0F0F;
+    uint64_t above_nine = (d + 0x0606060606060606) >> 4 & 0x0101010101010101;
+    return d + 0x3030303030303030 + above_nine * ('A' - '0' - 10);
+}
+
+/* n is a multiple of four, as the length of every id is. */
 static size_t hex(const uint8_t *bytes, size_t n, char *out)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < n; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
-    }
+    for (size_t i = 0; i < n; i += 4) put_be64((uint8_t *)out + 2 * i, eight_digits(get_be32(bytes + i)));
     out[2 * n] = 0;
     return 2 * n;
 }
@@ -100,6 +108,6 @@ int64_t month_start_ms(int64_t now_ms)
     int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
     int64_t month = (5 * of_year + 2) / 153;
-    int64_t day = of_year - (153 * month + 2) / 5;   /* 0 is the first */
+    int64_t day = of_year - (153 * month + 2) / 5; /* 0 is the first */
     return (days - day) * day_ms;
 }

@@ -13,47 +13,56 @@
 #include <time.h>
 
 enum {
-    NAME_DIGITS = 17,                /* yyyyMMddHHmmssSSS */
-    SOON_MS = 200,                  /* how long keys may wait for others to come along */
+    NAME_DIGITS = 17, /* yyyyMMddHHmmssSSS */
+    SOON_MS = 200,    /* how long keys may wait for others to come along */
     RETRY_MS = 5000,
-    JOB_BYTES = 32 << 20,           /* of the log, in one job */
-    FAR_BEHIND_BYTES = 256 << 20,   /* a query does not wait for so much */
+    JOB_BYTES = 32 << 20,         /* of the log, in one job */
+    FAR_BEHIND_BYTES = 256 << 20, /* a query does not wait for so much */
     KEYS_AT_ONCE = 65536,
-    FRESH_MAX = 64 << 20,           /* bytes of keys that wait; when there are more they are read from the log later */
+    FRESH_MAX = 64 << 20, /* bytes of keys that wait; when there are more they are read from the log later */
+};
+
+/* Hashes that the keys of a topic begin with, of the topic last asked for: most messages have that of the one before them. */
+struct prefix {
+    struct buf topic;
+    int32_t keys;
+    int32_t tags;
 };
 
 /* One walk of a worker over a part of the log. */
 struct index_job {
     struct work work;
     struct index *ix;
-    struct pinned bytes;            /* records from `from` on */
+    struct pinned bytes; /* records from `from` on */
     int64_t from;
-    int64_t to;                     /* set by the worker: everything before it has its keys in the files */
+    int64_t to; /* set by the worker: everything before it has its keys in the files */
     int64_t now_ms;
     struct list queries;
-    struct buf keys;                /* struct index_key, not yet added */
+    struct buf keys; /* struct index_key, not yet added */
+    struct prefix prefix;
     err_t e;
-    bool repairs;                   /* looks through the newest file instead */
+    bool repairs; /* looks through the newest file instead */
     bool running;
 };
 
 struct index {
     struct index_options options;
     char *folder;
-    struct index_file **files;      /* by name, oldest first; of the running job, else of the loop */
+    struct index_file **files; /* by name, oldest first; of the running job, else of the loop */
     size_t count, cap;
-    int64_t first;                  /* where the log began when it was opened */
-    int64_t done;                   /* records below it have their keys here */
-    struct buf fresh;               /* struct index_key of messages as they were appended … */
-    int64_t fresh_from;             /* … from this place on; what lies before it is read from the log. INT64_MAX: the next one's */
+    int64_t first;      /* where the log began when it was opened */
+    int64_t done;       /* records below it have their keys here */
+    struct buf fresh;   /* struct index_key of messages as they were appended … */
+    int64_t fresh_from; /* … from this place on; what lies before it is read from the log. INT64_MAX: the next one's */
+    struct prefix prefix;
     int64_t visible;
-    int64_t sure_ms;                /* of the running job, else of the loop */
+    int64_t sure_ms; /* of the running job, else of the loop */
     struct index_state shown;
-    bool unsure;                    /* the newest file has to be looked through */
+    bool unsure; /* the newest file has to be looked through */
     bool complained;
     bool closed;
     struct timer timer;
-    struct list waiting;            /* queries */
+    struct list waiting; /* queries */
     struct index_job job;
 };
 
@@ -73,7 +82,10 @@ static void add_file(struct index *ix, struct index_file *f)
     ix->files[ix->count++] = f;
 }
 
-static void path_of(const struct index *ix, const char *name, char out[static 1024]) { snprintf(out, 1024, "%s/%s", ix->folder, name); }
+static void path_of(const struct index *ix, const char *name, char out[static 1024])
+{
+    snprintf(out, 1024, "%s/%s", ix->folder, name);
+}
 
 /* Two files of one millisecond would have one name. */
 static void name_by_time(const struct index *ix, int64_t now_ms, char out[static NAME_DIGITS + 1])
@@ -109,10 +121,18 @@ static err_t roll(struct index *ix, int64_t now_ms)
 
 /* --- keys of records; thread: any --- */
 
+static void use_topic(struct prefix *p, struct slice topic)
+{
+    if (p->topic.n && slice_eq(buf_slice(&p->topic), topic)) return;
+    buf_clear(&p->topic);
+    buf_put_slice(&p->topic, topic);
+    p->keys = index_topic_hash(topic);
+    p->tags = java_hash_more(p->keys, SLICE("T#"));
+}
+
 static void put_key(struct buf *keys, uint32_t hash, int64_t log_offset, int64_t store_ms)
 {
-    struct index_key k = {hash, log_offset, store_ms};
-    buf_put(keys, &k, sizeof k);
+    *(struct index_key *)(void *)buf_take(keys, sizeof(struct index_key)) = (struct index_key){hash, log_offset, store_ms};
 }
 
 static void look_for_keys(struct message *m)
@@ -120,21 +140,24 @@ static void look_for_keys(struct message *m)
     struct slice rest = m->properties, name, value;
     m->unique_key = m->key_words = m->tags = (struct slice){NULL, 0};
     while (properties_next(&rest, &name, &value)) {
-        if (slice_eq(name, SLICE("UNIQ_KEY"))) m->unique_key = value;
-        else if (slice_eq(name, SLICE("KEYS"))) m->key_words = value;
-        else if (slice_eq(name, SLICE("TAGS"))) m->tags = value;
+        if (slice_eq(name, SLICE("UNIQ_KEY")))
+            m->unique_key = value;
+        else if (slice_eq(name, SLICE("KEYS")))
+            m->key_words = value;
+        else if (slice_eq(name, SLICE("TAGS")))
+            m->tags = value;
     }
 }
 
-static void put_keys(struct buf *keys, const struct message *m, int64_t log_offset, int64_t store_ms)
+static void put_keys(struct prefix *p, struct buf *keys, const struct message *m, int64_t log_offset, int64_t store_ms)
 {
     struct slice words = m->key_words, word;
     if ((m->sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_ROLLBACK) return;
-    int32_t topic = index_topic_hash(m->topic);
-    if (m->unique_key.n) put_key(keys, index_hash_behind(topic, m->unique_key), log_offset, store_ms);
+    use_topic(p, m->topic);
+    if (m->unique_key.n) put_key(keys, index_hash_behind(p->keys, m->unique_key), log_offset, store_ms);
     while (words.n && slice_split(&words, ' ', &word))
-        if (word.n) put_key(keys, index_hash_behind(topic, word), log_offset, store_ms);
-    if (m->tags.n) put_key(keys, index_hash_behind(java_hash_more(topic, SLICE("T#")), m->tags), log_offset, store_ms);
+        if (word.n) put_key(keys, index_hash_behind(p->keys, word), log_offset, store_ms);
+    if (m->tags.n) put_key(keys, index_hash_behind(p->tags, m->tags), log_offset, store_ms);
 }
 
 static err_t add_keys(struct index_job *j)
@@ -198,7 +221,7 @@ static err_t index_bytes(struct index_job *j)
     bool more = true;
     while (!e && i < JOB_BYTES && (more = next_record(j, &i, &m))) {
         look_for_keys(&m);
-        if (m.log_offset >= last) put_keys(&j->keys, &m, m.log_offset, m.store_ms);
+        if (m.log_offset >= last) put_keys(&j->prefix, &j->keys, &m, m.log_offset, m.store_ms);
         if (m.log_offset == last) drop_front(&j->keys, keys_there(j->ix, last));
         i += record_read_size(&m);
         if (j->keys.n >= KEYS_AT_ONCE * sizeof(struct index_key)) e = add_keys(j);
@@ -217,7 +240,7 @@ static void answer(struct index *ix, struct index_query *q)
         const struct index_file *f = ix->files[i];
         if (f->next > 1 && f->begin_ms <= q->end_ms && f->end_ms >= q->begin_ms)
             q->count += index_file_find(f, q->hash, q->begin_ms, q->end_ms, q->found + q->count, max - q->count);
-        if (f->begin_ms > 0 && f->begin_ms < q->begin_ms) break;   /* older files are older still */
+        if (f->begin_ms > 0 && f->begin_ms < q->begin_ms) break; /* older files are older still */
     }
 }
 
@@ -246,12 +269,13 @@ static void run_job(struct work *w)
 
 /* --- jobs; thread: loop --- */
 
-static void begin_job(struct index *ix);
+static void go_on(struct index *ix);
 
 static void show_state(struct index *ix)
 {
     const struct index_file *f = newest(ix);
-    ix->shown = (struct index_state){.sure_ms = ix->sure_ms, .newest_ms = f ? f->end_ms : 0, .newest_offset = f ? f->end_offset : 0};
+    ix->shown =
+        (struct index_state){.sure_ms = ix->sure_ms, .newest_ms = f ? f->end_ms : 0, .newest_offset = f ? f->end_offset : 0};
 }
 
 static void complain(struct index *ix, err_t e)
@@ -265,6 +289,8 @@ static void release(struct index *ix)
 {
     for (size_t i = 0; i < ix->count; i++) index_file_close(ix->files[i]);
     buf_done(&ix->job.keys);
+    buf_done(&ix->job.prefix.topic);
+    buf_done(&ix->prefix.topic);
     buf_done(&ix->fresh);
     free(ix->files);
     free(ix->folder);
@@ -297,7 +323,7 @@ static void job_done(struct work *w)
     show_state(ix);
     pin_release(&j->bytes);
     buf_clear(&j->keys);
-    if (e) ix->fresh_from = first_fresh(ix);   /* what this job had is read from the log next time */
+    if (e) ix->fresh_from = first_fresh(ix); /* what this job had is read from the log next time */
     list_move(&j->queries, &answered);
     if (!e) ix->done = j->to;
     if (!e && j->repairs) ix->unsure = false;
@@ -307,8 +333,10 @@ static void job_done(struct work *w)
     void (*ended)(void *ctx) = ix->options.ended;
     void *ctx = ix->options.ctx;
     if (e) complain(ix, e);
-    if (!closed && e) timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
-    else if (!closed) begin_job(ix);
+    if (!closed && e)
+        timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
+    else if (!closed)
+        go_on(ix);
     if (closed) release(ix);
     tell(&answered);
     if (closed) ended(ctx);
@@ -317,7 +345,8 @@ static void job_done(struct work *w)
 /* Queries that this job can answer: nothing that they ask for comes after it, or so much that they cannot wait. */
 static void take_queries(struct index *ix, int64_t to)
 {
-    LIST_EACH(&ix->waiting, node) {
+    LIST_EACH(&ix->waiting, node)
+    {
         struct index_query *q = LIST_OWNER(node, struct index_query, node);
         if (q->need > to && q->need - to < FAR_BEHIND_BYTES) continue;
         list_remove(node);
@@ -367,6 +396,24 @@ static void begin_job(struct index *ix)
     tasks_work(ix->options.tasks, &j->work);
 }
 
+/* Keys of what was just appended wait for others: a page of slots costs the same for one key and for many. */
+static void wait_for_more(struct index *ix)
+{
+    if (ix->fresh.n >= KEYS_AT_ONCE * sizeof(struct index_key))
+        begin_job(ix);
+    else if (ix->visible > ix->done && !ix->timer.armed)
+        timer_start(ix->options.tasks, &ix->timer, SOON_MS);
+}
+
+static void go_on(struct index *ix)
+{
+    bool behind = ix->done < ix->visible && ix->done < ix->fresh_from;
+    if (behind || ix->unsure || !list_empty(&ix->waiting))
+        begin_job(ix);
+    else
+        wait_for_more(ix);
+}
+
 void index_note(struct index *ix, const struct message *m, int64_t log_offset, int64_t store_ms)
 {
     if (ix->fresh.n >= FRESH_MAX) {
@@ -375,12 +422,12 @@ void index_note(struct index *ix, const struct message *m, int64_t log_offset, i
     }
     if (ix->fresh_from == INT64_MAX) ix->fresh_from = log_offset;
     if (m->keys_known) {
-        put_keys(&ix->fresh, m, log_offset, store_ms);
+        put_keys(&ix->prefix, &ix->fresh, m, log_offset, store_ms);
         return;
     }
     struct message with_keys = *m;
     look_for_keys(&with_keys);
-    put_keys(&ix->fresh, &with_keys, log_offset, store_ms);
+    put_keys(&ix->prefix, &ix->fresh, &with_keys, log_offset, store_ms);
 }
 
 void index_forget(struct index *ix, int64_t from)
@@ -395,9 +442,7 @@ static void timer_fired(void *ctx) { begin_job(ctx); }
 void index_advance(struct index *ix, int64_t end)
 {
     ix->visible = end;
-    if (ix->job.running || ix->complained) return;
-    if (ix->fresh.n >= KEYS_AT_ONCE * sizeof(struct index_key)) begin_job(ix);
-    else if (end > ix->done && !ix->timer.armed) timer_start(ix->options.tasks, &ix->timer, SOON_MS);
+    if (!ix->job.running && !ix->complained) wait_for_more(ix);
 }
 
 void index_find(struct index *ix, struct index_query *q)

@@ -1,7 +1,8 @@
 #include "kit/test.h"
 
 #include "base/json.h"
-#include "store/index_file.h"
+#include "kit/fake_tasks.h"
+#include "store/index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +54,16 @@ TEST(index_file, hashes_of_keys_are_those_of_the_original)
         json_begin(&j, line, &arena);
         for (json_object(&j); json_next(&j);) {
             struct slice name = json_key(&j);
-            if (slice_eq(name, SLICE("key"))) key = json_text(&j);
-            else if (slice_eq(name, SLICE("keyHash"))) hash = json_i64(&j);
-            else json_skip(&j);
+            if (slice_eq(name, SLICE("key")))
+                key = json_text(&j);
+            else if (slice_eq(name, SLICE("keyHash")))
+                hash = json_i64(&j);
+            else
+                json_skip(&j);
         }
         EXPECT_OK(json_end(&j, "vector"));
         const uint8_t *mark = memchr(key.p, '#', key.n);
-        if (mark) {   /* two rows are keys without a topic */
+        if (mark) { /* two rows are keys without a topic */
             struct slice topic = slice_of(key.p, (size_t)(mark - key.p));
             EXPECT_EQ(index_hash(topic, slice_of(mark + 1, key.n - topic.n - 1)), hash);
             count++;
@@ -76,7 +80,7 @@ TEST(index_file, the_newest_record_of_a_key_comes_first_and_other_keys_of_its_sl
     int64_t found[10];
     begin(&x);
     add(&x, 3, 100, 5000);
-    add(&x, 10, 200, 6000);   /* the same slot */
+    add(&x, 10, 200, 6000); /* the same slot */
     add(&x, 3, 300, 7000);
     add(&x, 4, 400, 8000);
     for (int again = 0; again < 2; again++, reopen(&x)) {
@@ -112,6 +116,33 @@ TEST(index_file, keys_added_together_make_the_same_file_as_one_by_one)
     end(&many);
 }
 
+/* Runs of neighbouring pages, longer than one write takes, gaps between them, and the last page, which is not whole. */
+TEST(index_file, keys_of_many_pages_of_slots_make_the_same_file_as_one_by_one)
+{
+    enum { KEYS = 600, PAGE = 1024 };
+    const struct index_shape wide = {.slots = 41 * PAGE + 5, .entries = KEYS + 1};
+    struct index_fixture x;
+    struct index_file *one, *many;
+    struct index_key keys[KEYS];
+    char path[2][700];
+    begin(&x);
+    for (int i = 0; i < 2; i++) snprintf(path[i], sizeof path[i], "%s/2026112923205005%d", x.folder, i);
+    EXPECT_OK(index_file_make(fs_real(), path[0], wide, NULL, &one));
+    EXPECT_OK(index_file_make(fs_real(), path[1], wide, NULL, &many));
+    for (int i = 0; i < KEYS; i++) {
+        int page = i % 2 ? i * 7 % 20 : i % 3 ? 25 + i % 5 * 3 : 41; /* 0 to 19, every third from 25 on, the last */
+        keys[i] = (struct index_key){(uint32_t)(page * PAGE + (page == 41 ? i % 5 : i * 13 % PAGE)), 1000 + i, 5000 + i};
+    }
+    for (int i = 0; i < KEYS; i++) EXPECT_OK(index_file_add(one, &keys[i], 1));
+    EXPECT_OK(index_file_add(many, keys, KEYS / 3));
+    EXPECT_OK(index_file_add(many, keys + KEYS / 3, KEYS - KEYS / 3));
+    EXPECT(memcmp(one->bytes, many->bytes, (size_t)index_file_bytes(wide)) == 0);
+    EXPECT(one->used_slots > 100);
+    index_file_close(one);
+    index_file_close(many);
+    end(&x);
+}
+
 TEST(index_file, adding_the_same_keys_after_a_kill_gives_the_same_file)
 {
     struct index_fixture x, whole;
@@ -124,11 +155,11 @@ TEST(index_file, adding_the_same_keys_after_a_kill_gives_the_same_file)
     uint8_t header[INDEX_HEADER_BYTES];
     memcpy(header, x.f->bytes, sizeof header);
     EXPECT_OK(index_file_add(x.f, keys + 10, 20));
-    EXPECT_OK(file_write_at(x.f->file, 0, header, sizeof header));   /* killed before the header was written */
+    EXPECT_OK(file_write_at(x.f->file, 0, header, sizeof header)); /* killed before the header was written */
     reopen(&x);
     EXPECT_EQ(x.f->next, 11);
     int64_t found[10];
-    EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 1);   /* those of before are still found */
+    EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 1); /* those of before are still found */
     EXPECT_OK(index_file_add(x.f, keys + 10, 20));
     EXPECT_OK(index_file_add(whole.f, keys + 10, 20));
     EXPECT(memcmp(x.f->bytes, whole.f->bytes, (size_t)index_file_bytes(small)) == 0);
@@ -161,10 +192,47 @@ TEST(index_file, damaged_chains_end_instead_of_going_round)
     add(&x, 3, 200, 6000);
     uint8_t self[4];
     put_be32(self, 2);
-    EXPECT_OK(file_write_at(x.f->file, INDEX_HEADER_BYTES + 7 * INDEX_SLOT_BYTES + 2 * INDEX_ENTRY_BYTES + 16, self, 4));   /* 2 before 2 */
+    EXPECT_OK(file_write_at(x.f->file, INDEX_HEADER_BYTES + 7 * INDEX_SLOT_BYTES + 2 * INDEX_ENTRY_BYTES + 16, self,
+                            4)); /* 2 before 2 */
     EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 1);
     put_be32(self, 0x7FFFFFFF);
-    EXPECT_OK(file_write_at(x.f->file, INDEX_HEADER_BYTES + 3 * INDEX_SLOT_BYTES, self, 4));   /* a slot that names no entry */
+    EXPECT_OK(file_write_at(x.f->file, INDEX_HEADER_BYTES + 3 * INDEX_SLOT_BYTES, self, 4)); /* a slot that names no entry */
     EXPECT_EQ(index_file_find(x.f, 3, 0, INT64_MAX, found, 10), 0);
     end(&x);
+}
+
+static bool nothing_to_read(void *ctx, int64_t from, struct pinned *out) { return (void)ctx, (void)from, (void)out, false; }
+
+static void note(struct index *ix, int64_t log_offset)
+{
+    struct message m = {.topic = SLICE("T"), .unique_key = SLICE("U"), .keys_known = true};
+    index_note(ix, &m, log_offset, 5000);
+    index_advance(ix, log_offset + 100);
+}
+
+TEST(index, messages_that_come_while_keys_are_written_wait_for_others)
+{
+    struct fake_tasks tasks;
+    char *folder = test_folder();
+    fake_tasks_init(&tasks, 1764460800000);
+    struct index *ix = index_new(
+        &(struct index_options){
+            .fs = fs_real(), .tasks = &tasks.tasks, .folder = folder, .shape = small, .read = nothing_to_read},
+        0, 0);
+    note(ix, 0);
+    EXPECT(index_is_idle(ix));
+    fake_tasks_advance(&tasks, 1000);
+    EXPECT(!index_is_idle(ix));
+    note(ix, 100);
+    EXPECT_EQ(fake_tasks_run_work(&tasks), 1);
+    EXPECT(index_is_idle(ix)); /* one job for one message would keep a worker awake for as long as messages come */
+    note(ix, 200);
+    EXPECT_EQ(index_state(ix).newest_offset, 0);
+    fake_tasks_advance(&tasks, 1000);
+    EXPECT_EQ(fake_tasks_run_work(&tasks), 1);
+    EXPECT_EQ(index_state(ix).newest_offset, 200);
+    EXPECT_EQ(tasks.jobs_given, 2);
+    index_free(ix);
+    fake_tasks_done(&tasks);
+    test_folder_remove(folder);
 }
