@@ -13,13 +13,13 @@
 #include <time.h>
 
 enum {
-    NAME_DIGITS = 17, /* yyyyMMddHHmmssSSS */
-    SOON_MS = 200,    /* how long keys may wait for others to come along */
+    NAME_DIGITS = 17,                /* yyyyMMddHHmmssSSS */
+    SOON_MS = 200,                  /* how long keys may wait for others to come along */
     RETRY_MS = 5000,
-    JOB_BYTES = 32 << 20,         /* of the log, in one job */
-    FAR_BEHIND_BYTES = 256 << 20, /* a query does not wait for so much */
+    JOB_BYTES = 32 << 20,           /* of the log, in one job */
+    FAR_BEHIND_BYTES = 256 << 20,   /* a query does not wait for so much */
     KEYS_AT_ONCE = 65536,
-    FRESH_MAX = 64 << 20, /* bytes of keys that wait; when there are more they are read from the log later */
+    FRESH_MAX = 64 << 20,           /* bytes of keys that wait; when there are more they are read from the log later */
 };
 
 /* Hashes that the keys of a topic begin with, of the topic last asked for: most messages have that of the one before them. */
@@ -33,36 +33,36 @@ struct prefix {
 struct index_job {
     struct work work;
     struct index *ix;
-    struct pinned bytes; /* records from `from` on */
+    struct pinned bytes;            /* records from `from` on */
     int64_t from;
-    int64_t to; /* set by the worker: everything before it has its keys in the files */
+    int64_t to;                     /* set by the worker: everything before it has its keys in the files */
     int64_t now_ms;
     struct list queries;
-    struct buf keys; /* struct index_key, not yet added */
+    struct buf keys;                /* struct index_key, not yet added */
     struct prefix prefix;
     err_t e;
-    bool repairs; /* looks through the newest file instead */
+    bool repairs;                   /* looks through the newest file instead */
     bool running;
 };
 
 struct index {
     struct index_options options;
     char *folder;
-    struct index_file **files; /* by name, oldest first; of the running job, else of the loop */
+    struct index_file **files;      /* by name, oldest first; of the running job, else of the loop */
     size_t count, cap;
-    int64_t first;      /* where the log began when it was opened */
-    int64_t done;       /* records below it have their keys here */
-    struct buf fresh;   /* struct index_key of messages as they were appended … */
-    int64_t fresh_from; /* … from this place on; what lies before it is read from the log. INT64_MAX: the next one's */
+    int64_t first;                  /* where the log began when it was opened */
+    int64_t done;                   /* records below it have their keys here */
+    struct buf fresh;               /* struct index_key of messages as they were appended … */
+    int64_t fresh_from;             /* … from this place on; what lies before it is read from the log. INT64_MAX: the next one's */
     struct prefix prefix;
     int64_t visible;
-    int64_t sure_ms; /* of the running job, else of the loop */
+    int64_t sure_ms;                /* of the running job, else of the loop */
     struct index_state shown;
-    bool unsure; /* the newest file has to be looked through */
+    bool unsure;                    /* the newest file has to be looked through */
     bool complained;
     bool closed;
     struct timer timer;
-    struct list waiting; /* queries */
+    struct list waiting;            /* queries */
     struct index_job job;
 };
 
@@ -82,10 +82,7 @@ static void add_file(struct index *ix, struct index_file *f)
     ix->files[ix->count++] = f;
 }
 
-static void path_of(const struct index *ix, const char *name, char out[static 1024])
-{
-    snprintf(out, 1024, "%s/%s", ix->folder, name);
-}
+static void path_of(const struct index *ix, const char *name, char out[static 1024]) { snprintf(out, 1024, "%s/%s", ix->folder, name); }
 
 /* Two files of one millisecond would have one name. */
 static void name_by_time(const struct index *ix, int64_t now_ms, char out[static NAME_DIGITS + 1])
@@ -140,12 +137,9 @@ static void look_for_keys(struct message *m)
     struct slice rest = m->properties, name, value;
     m->unique_key = m->key_words = m->tags = (struct slice){NULL, 0};
     while (properties_next(&rest, &name, &value)) {
-        if (slice_eq(name, SLICE("UNIQ_KEY")))
-            m->unique_key = value;
-        else if (slice_eq(name, SLICE("KEYS")))
-            m->key_words = value;
-        else if (slice_eq(name, SLICE("TAGS")))
-            m->tags = value;
+        if (slice_eq(name, SLICE("UNIQ_KEY"))) m->unique_key = value;
+        else if (slice_eq(name, SLICE("KEYS"))) m->key_words = value;
+        else if (slice_eq(name, SLICE("TAGS"))) m->tags = value;
     }
 }
 
@@ -240,7 +234,7 @@ static void answer(struct index *ix, struct index_query *q)
         const struct index_file *f = ix->files[i];
         if (f->next > 1 && f->begin_ms <= q->end_ms && f->end_ms >= q->begin_ms)
             q->count += index_file_find(f, q->hash, q->begin_ms, q->end_ms, q->found + q->count, max - q->count);
-        if (f->begin_ms > 0 && f->begin_ms < q->begin_ms) break; /* older files are older still */
+        if (f->begin_ms > 0 && f->begin_ms < q->begin_ms) break;   /* older files are older still */
     }
 }
 
@@ -274,8 +268,7 @@ static void go_on(struct index *ix);
 static void show_state(struct index *ix)
 {
     const struct index_file *f = newest(ix);
-    ix->shown =
-        (struct index_state){.sure_ms = ix->sure_ms, .newest_ms = f ? f->end_ms : 0, .newest_offset = f ? f->end_offset : 0};
+    ix->shown = (struct index_state){.sure_ms = ix->sure_ms, .newest_ms = f ? f->end_ms : 0, .newest_offset = f ? f->end_offset : 0};
 }
 
 static void complain(struct index *ix, err_t e)
@@ -323,7 +316,7 @@ static void job_done(struct work *w)
     show_state(ix);
     pin_release(&j->bytes);
     buf_clear(&j->keys);
-    if (e) ix->fresh_from = first_fresh(ix); /* what this job had is read from the log next time */
+    if (e) ix->fresh_from = first_fresh(ix);   /* what this job had is read from the log next time */
     list_move(&j->queries, &answered);
     if (!e) ix->done = j->to;
     if (!e && j->repairs) ix->unsure = false;
@@ -333,10 +326,8 @@ static void job_done(struct work *w)
     void (*ended)(void *ctx) = ix->options.ended;
     void *ctx = ix->options.ctx;
     if (e) complain(ix, e);
-    if (!closed && e)
-        timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
-    else if (!closed)
-        go_on(ix);
+    if (!closed && e) timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
+    else if (!closed) go_on(ix);
     if (closed) release(ix);
     tell(&answered);
     if (closed) ended(ctx);
@@ -345,8 +336,7 @@ static void job_done(struct work *w)
 /* Queries that this job can answer: nothing that they ask for comes after it, or so much that they cannot wait. */
 static void take_queries(struct index *ix, int64_t to)
 {
-    LIST_EACH(&ix->waiting, node)
-    {
+    LIST_EACH(&ix->waiting, node) {
         struct index_query *q = LIST_OWNER(node, struct index_query, node);
         if (q->need > to && q->need - to < FAR_BEHIND_BYTES) continue;
         list_remove(node);
@@ -399,19 +389,15 @@ static void begin_job(struct index *ix)
 /* Keys of what was just appended wait for others: a page of slots costs the same for one key and for many. */
 static void wait_for_more(struct index *ix)
 {
-    if (ix->fresh.n >= KEYS_AT_ONCE * sizeof(struct index_key))
-        begin_job(ix);
-    else if (ix->visible > ix->done && !ix->timer.armed)
-        timer_start(ix->options.tasks, &ix->timer, SOON_MS);
+    if (ix->fresh.n >= KEYS_AT_ONCE * sizeof(struct index_key)) begin_job(ix);
+    else if (ix->visible > ix->done && !ix->timer.armed) timer_start(ix->options.tasks, &ix->timer, SOON_MS);
 }
 
 static void go_on(struct index *ix)
 {
     bool behind = ix->done < ix->visible && ix->done < ix->fresh_from;
-    if (behind || ix->unsure || !list_empty(&ix->waiting))
-        begin_job(ix);
-    else
-        wait_for_more(ix);
+    if (behind || ix->unsure || !list_empty(&ix->waiting)) begin_job(ix);
+    else wait_for_more(ix);
 }
 
 void index_note(struct index *ix, const struct message *m, int64_t log_offset, int64_t store_ms)

@@ -9,7 +9,10 @@
 
 enum { SLOTS_OF_PAGE = 1024, PAGE_BYTES = SLOTS_OF_PAGE * INDEX_SLOT_BYTES, PAGES_OF_RUN = 16, FIRST_ENTRY = 1 };
 
-static uint32_t without_sign(int32_t hash) { return hash == INT32_MIN ? 0 : hash < 0 ? 0 - (uint32_t)hash : (uint32_t)hash; }
+static uint32_t without_sign(int32_t hash)
+{
+    return hash == INT32_MIN ? 0 : hash < 0 ? 0 - (uint32_t)hash : (uint32_t)hash;
+}
 
 int32_t index_topic_hash(struct slice topic) { return java_hash_more(java_hash(topic), SLICE("#")); }
 uint32_t index_hash_behind(int32_t topic_hash, struct slice key) { return without_sign(java_hash_more(topic_hash, key)); }
@@ -103,8 +106,7 @@ err_t index_file_open(struct fs *fs, const char *path, struct index_shape shape,
     return open_any(fs, path, shape, FILE_WRITE, out);
 }
 
-err_t index_file_make(struct fs *fs, const char *path, struct index_shape shape, const struct index_file *before,
-                      struct index_file **out)
+err_t index_file_make(struct fs *fs, const char *path, struct index_shape shape, const struct index_file *before, struct index_file **out)
 {
     struct index_file *f;
     err_t e = open_any(fs, path, shape, FILE_CREATE, &f);
@@ -112,10 +114,8 @@ err_t index_file_make(struct fs *fs, const char *path, struct index_shape shape,
     if (before && before->end_offset > 0) f->begin_offset = f->end_offset = before->end_offset;
     if (before && before->end_ms > 0) f->begin_ms = f->end_ms = before->end_ms;
     e = write_header(f);
-    if (e)
-        index_file_close(f);
-    else
-        *out = f;
+    if (e) index_file_close(f);
+    else *out = f;
     return e;
 }
 
@@ -171,16 +171,15 @@ static void encode_entries(struct index_file *f, const struct index_key *keys, s
         put_be32(out, keys[i].hash);
         put_be64(out + 4, (uint64_t)keys[i].log_offset);
         put_be32(out + 12, (uint32_t)seconds_since(f->begin_ms, keys[i].store_ms));
-        if (f->next + (int32_t)i != FIRST_ENTRY) continue; /* the first of all sets what the others count from */
+        if (f->next + (int32_t)i != FIRST_ENTRY) continue;   /* the first of all sets what the others count from */
         f->begin_ms = keys[i].store_ms;
         f->begin_offset = keys[i].log_offset;
     }
 }
 
-/* The slots of a page, after all its keys from placed[i] on; tells each entry what was before it. Returns the index behind them.
- */
-static size_t fill_page(const struct index_file *f, const struct placed *placed, size_t i, size_t n, uint8_t *page,
-                        uint8_t *entries, int32_t *used_slots)
+/* The slots of a page, after all its keys from placed[i] on; tells each entry what was before it. Returns the index behind them. */
+static size_t fill_page(const struct index_file *f, const struct placed *placed, size_t i, size_t n, uint8_t *page, uint8_t *entries,
+                        int32_t *used_slots)
 {
     int32_t first = page_of(placed[i].slot) * SLOTS_OF_PAGE;
     int32_t slots = f->shape.slots - first < SLOTS_OF_PAGE ? f->shape.slots - first : SLOTS_OF_PAGE;
@@ -280,10 +279,8 @@ err_t index_file_repair(struct index_file *f)
         last = index_file_offset(f, number);
     }
     f->next = number;
-    if (number > FIRST_ENTRY)
-        f->end_offset = last;
-    else
-        f->end_offset = f->begin_offset;
+    if (number > FIRST_ENTRY) f->end_offset = last;
+    else f->end_offset = f->begin_offset;
     err_t e = file_write_at(f->file, slot_at(0), slots, (size_t)bytes);
     if (!e) e = write_header(f);
     free(slots);
@@ -303,7 +300,7 @@ size_t index_file_find(const struct index_file *f, uint32_t hash, int64_t begin_
         int64_t ms = f->begin_ms + (int64_t)seconds * 1000;
         if (seconds < 0) break;
         if (get_be32(p) == hash && ms >= begin_ms && ms <= end_ms) out[found++] = (int64_t)get_be64(p + 4);
-        if (ms < begin_ms || before >= number) break; /* a chain only leads to older entries */
+        if (ms < begin_ms || before >= number) break;   /* a chain only leads to older entries */
         number = before;
     }
     return found;

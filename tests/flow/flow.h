@@ -74,9 +74,9 @@ struct pulled {
 /* Carries its own subscription, and does not wait. */
 struct pulled flow_pull(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags);
 struct pulled flow_pull_header(struct flow *f, const struct pull_header *h);
-/* Begins a pull that waits; flow_pulled() takes its answer, code -1 when there is none in time. */
 /* Begins a send. */
 int32_t flow_send_begin(struct flow *f, struct caller *c, const char *topic, const char *body);
+/* Begins a pull that waits; flow_pulled() takes its answer, code -1 when there is none in time. */
 int32_t flow_pull_waiting(struct flow *f, const char *topic, int32_t queue_id, int64_t offset, const char *tags, int64_t wait_ms);
 struct pulled flow_pulled(struct flow *f, int32_t opaque, int64_t limit_ms);
 
