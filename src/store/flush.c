@@ -287,5 +287,7 @@ err_t flush_all(struct store *s)
     if (e) return e;
     dispatch_upto(s, s->synced, s->last_ms);
     e = dispatch_unstick(s);
-    return e ? e : flush_queues_now(s);
+    if (e) return e;
+    if (s->index) index_catch_up(s->index);   /* before the checkpoint, which tells how far it is synced */
+    return flush_queues_now(s);
 }

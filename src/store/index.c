@@ -305,29 +305,40 @@ static int64_t first_fresh(const struct index *ix)
     return ix->fresh.n ? k->log_offset : INT64_MAX;
 }
 
-static void job_done(struct work *w)
+/* What the job has done is done: the error it ended with. */
+static err_t job_result(struct index *ix)
 {
-    struct index_job *j = LIST_OWNER(w, struct index_job, work);
-    struct index *ix = j->ix;
-    struct list answered;
+    struct index_job *j = &ix->job;
     err_t e = j->e;
-    j->running = false;
     j->e = NULL;
     show_state(ix);
     pin_release(&j->bytes);
     buf_clear(&j->keys);
-    if (e) ix->fresh_from = first_fresh(ix);   /* what this job had is read from the log next time */
-    list_move(&j->queries, &answered);
-    if (!e) ix->done = j->to;
-    if (!e && j->repairs) ix->unsure = false;
-    if (!e && ix->complained) log_info("index.writes_again folder=\"%s\"", ix->folder);
-    if (!e) ix->complained = false;
+    if (e) {
+        ix->fresh_from = first_fresh(ix);   /* what this job had is read from the log next time */
+        return e;
+    }
+    ix->done = j->to;
+    if (j->repairs) ix->unsure = false;
+    if (ix->complained) log_info("index.writes_again folder=\"%s\"", ix->folder);
+    ix->complained = false;
+    return NULL;
+}
+
+static void job_done(struct work *w)
+{
+    struct index *ix = LIST_OWNER(w, struct index_job, work)->ix;
+    struct list answered;
+    ix->job.running = false;
+    list_move(&ix->job.queries, &answered);
+    err_t e = job_result(ix);
     bool closed = ix->closed;
     void (*ended)(void *ctx) = ix->options.ended;
     void *ctx = ix->options.ctx;
     if (e) complain(ix, e);
-    if (!closed && e) timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
-    else if (!closed) go_on(ix);
+    if (closed) index_catch_up(ix);
+    else if (e) timer_start(ix->options.tasks, &ix->timer, RETRY_MS);
+    else go_on(ix);
     if (closed) release(ix);
     tell(&answered);
     if (closed) ended(ctx);
@@ -371,15 +382,22 @@ static bool take_fresh(struct index *ix)
     return true;
 }
 
+/* Gives the next job what it has to do, but for queries; false: there is nothing. */
+static bool take_work(struct index *ix)
+{
+    struct index_job *j = &ix->job;
+    j->repairs = ix->unsure;
+    j->from = j->to = j->repairs ? ix->first : ix->done;
+    return j->repairs || read_log(ix) || take_fresh(ix);
+}
+
 static void begin_job(struct index *ix)
 {
     struct index_job *j = &ix->job;
     if (j->running || ix->closed) return;
-    j->repairs = ix->unsure;
-    j->from = j->to = j->repairs ? ix->first : ix->done;
-    bool more = !j->repairs && (read_log(ix) || take_fresh(ix));
+    bool more = take_work(ix);
     if (!j->repairs) take_queries(ix, !more ? INT64_MAX : j->bytes.bytes.n ? ix->done + (int64_t)j->bytes.bytes.n : j->to);
-    if (!j->repairs && !more && list_empty(&j->queries)) return;
+    if (!more && list_empty(&j->queries)) return;
     timer_stop(ix->options.tasks, &ix->timer);
     j->now_ms = tasks_wall_ms(ix->options.tasks);
     j->running = true;
@@ -490,6 +508,25 @@ struct index *index_new(const struct index_options *options, int64_t log_first, 
     return ix;
 }
 
+void index_catch_up(struct index *ix)
+{
+    err_t e = NULL;
+    if (ix->job.running) return;   /* its end comes back here */
+    timer_stop(ix->options.tasks, &ix->timer);
+    ix->job.now_ms = tasks_wall_ms(ix->options.tasks);
+    bool near = !ix->unsure && ix->visible - ix->done < FAR_BEHIND_BYTES;
+    while (near && !e && take_work(ix)) {
+        run_job(&ix->job.work);
+        e = job_result(ix);
+    }
+    struct index_file *f = newest(ix);
+    if (!e && f && ix->sure_ms < f->end_ms) e = index_file_sync(f);
+    if (!e && f) ix->sure_ms = f->end_ms;
+    show_state(ix);
+    if (e) complain(ix, e);
+    if (!near) log_info("index.behind folder=\"%s\" bytes=%" PRId64 " text=\"the next start goes on\"", ix->folder, ix->visible - ix->done);
+}
+
 void index_free(struct index *ix)
 {
     if (!ix) return;
@@ -497,10 +534,6 @@ void index_free(struct index *ix)
     struct list answered;
     list_move(&ix->waiting, &answered);
     ix->closed = true;
-    if (!ix->job.running) {
-        struct index_file *f = newest(ix);
-        if (f) err_drop(index_file_sync(f), "it is looked through at the next start");
-        release(ix);
-    }
+    if (!ix->job.running) release(ix);
     tell(&answered);
 }

@@ -30,7 +30,10 @@ struct index_options {
 
 /* Opens what is there. Files that cannot be index files are removed, with a word in the log. */
 struct index *index_new(const struct index_options *options, int64_t log_first, int64_t log_end);
-/* Syncs what is there. When a job is running it is left behind, and freed by it. NULL is fine. */
+/* Adds what is behind and syncs, so that another server that opens the folder finds every key; when so much is behind that it would
+ * take long, the next start does it. Blocks. While a job is running it does nothing. */
+void index_catch_up(struct index *ix);
+/* When a job is running it is left behind, and catches up and frees the index at its end. NULL is fine. */
 void index_free(struct index *ix);
 bool index_is_idle(const struct index *ix);
 

@@ -236,3 +236,24 @@ TEST(index, messages_that_come_while_keys_are_written_wait_for_others)
     fake_tasks_done(&tasks);
     test_folder_remove(folder);
 }
+
+TEST(index, what_a_stop_finds_waiting_is_written_before_it_ends)
+{
+    struct fake_tasks tasks;
+    char *folder = test_folder();
+    fake_tasks_init(&tasks, 1764460800000);
+    struct index *ix = index_new(
+        &(struct index_options){
+            .fs = fs_real(), .tasks = &tasks.tasks, .folder = folder, .shape = small, .read = nothing_to_read},
+        0, 0);
+    note(ix, 0);
+    note(ix, 100);
+    EXPECT_EQ(index_state(ix).newest_offset, 0);
+    index_catch_up(ix);
+    EXPECT_EQ(index_state(ix).newest_offset, 100);
+    EXPECT_EQ(index_state(ix).sure_ms, 5000);
+    EXPECT_EQ(tasks.jobs_given, 0);
+    index_free(ix);
+    fake_tasks_done(&tasks);
+    test_folder_remove(folder);
+}
