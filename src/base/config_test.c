@@ -87,7 +87,8 @@ TEST(config, a_broker_conf_of_the_original_is_accepted_as_it_is)
     EXPECT_OK(config_load(&c, slice_text(text), "broker.conf"));
     assert_string_equal(c.broker.name, "broker-a");
     EXPECT_EQ(c.store.flush_disk_type, ASYNC_FLUSH);
-    EXPECT_EQ(c.ignored.count, 2);
+    EXPECT_EQ(c.store.clean_reserved_hours, 48);
+    EXPECT_EQ(c.ignored.count, 0);
     config_done(&c);
 }
 
@@ -128,7 +129,7 @@ TEST(config, an_update_is_all_or_nothing)
 {
     struct config c;
     config_init(&c, CONFIG_BROKER);
-    EXPECT_OK(config_update(&c, SLICE("autoCreateTopicEnable=false\nnoSuchKey=1\ndeleteWhen=05\n"), CONFIG_BROKER));
+    EXPECT_OK(config_update(&c, SLICE("autoCreateTopicEnable=false\nnoSuchKey=1\ndeleteCommitLogFilesInterval=50\n"), CONFIG_BROKER));
     EXPECT(!c.broker.auto_create_topic);
     EXPECT_ERR(config_update(&c, SLICE("autoCreateTopicEnable=true\nbrokerConfigPath=x\n"), CONFIG_BROKER), ERR_NO_PERMISSION);
     EXPECT_ERR(config_update(&c, SLICE("autoCreateTopicEnable=true\nshortPollingTimeMills=x\n"), CONFIG_BROKER), ERR_CONFIG);
@@ -145,7 +146,7 @@ TEST(config, written_text_reads_back_to_the_same)
     struct buf one = BUF_EMPTY, two = BUF_EMPTY;
     config_init(&c, CONFIG_BROKER);
     config_init(&again, CONFIG_BROKER);
-    EXPECT_OK(config_load(&c, SLICE("brokerName=x\nlistenPort=1\nflushDiskType=ASYNC_FLUSH\ndeleteWhen=05\n"), "t"));
+    EXPECT_OK(config_load(&c, SLICE("brokerName=x\nlistenPort=1\nflushDiskType=ASYNC_FLUSH\ndeleteWhen=05\nuseTLS=true\n"), "t"));
     config_write(&c, CONFIG_BROKER, &one);
     EXPECT_OK(config_load(&again, buf_slice(&one), "t"));
     config_write(&again, CONFIG_BROKER, &two);

@@ -75,9 +75,36 @@ static void scan(void *ctx)
 
 /* --- start --- */
 
+/* "04;16": a bit for each hour. */
+static err_t read_hours(const char *text, uint32_t *out)
+{
+    struct slice rest = slice_text(text), word;
+    *out = 0;
+    while (rest.n && slice_split(&rest, ';', &word)) {
+        int32_t hour;
+        if (!slice_to_i32(word, &hour) || hour < 0 || hour > 23)
+            return err_new(ERR_CONFIG, "deleteWhen=%s: hours of the day are expected, 0 to 23, separated by ;", text);
+        *out |= 1u << hour;
+    }
+    return NULL;
+}
+
+err_t broker_clean_rules(const struct config *cfg, struct clean_options *out)
+{
+    *out = (struct clean_options){
+        .interval_ms = cfg->store.clean_interval_ms, .reserved_ms = cfg->store.clean_reserved_hours * 3600000,
+        .used_percent = cfg->store.clean_used_percent, .force_percent = cfg->store.clean_force_percent,
+        .full_percent = cfg->store.clean_full_percent, .may_force = cfg->store.clean_forcibly, .batch = cfg->store.clean_batch,
+    };
+    return read_hours(cfg->store.clean_hours, &out->hours);
+}
+
 static err_t open_store(struct broker *b)
 {
     const struct config *cfg = b->cfg;
+    struct clean_options clean;
+    err_t e = broker_clean_rules(cfg, &clean);
+    if (e) return e;
     struct store_options o = {
         .root = cfg->store.root, .log_folder = cfg->store.log_folder, .log_file_bytes = cfg->store.log_file_bytes,
         .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
@@ -85,6 +112,7 @@ static err_t open_store(struct broker *b)
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
+        .clean = clean,
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
     };
     return store_open(&o, b->options.fs, b->tasks, &b->store);

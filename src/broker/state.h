@@ -53,4 +53,8 @@ struct broker {
 /* An error with the wording of the original's frequently-asked-questions pointer behind it. */
 #define SEE_FAQ "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
+/* --- broker.c --- */
+/* When old files go, as configured. CONFIG: deleteWhen is no list of hours. */
+err_t broker_clean_rules(const struct config *cfg, struct clean_options *out) MUST_CHECK;
+
 #endif

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct real_file {
@@ -177,6 +178,16 @@ static err_t real_rename(struct fs *fs, const char *from, const char *to)
     return rename(from, to) ? failed("rename", from) : NULL;
 }
 
+static err_t real_used_percent(struct fs *fs, const char *path, int32_t *out)
+{
+    (void)fs;
+    struct statvfs v;
+    if (statvfs(path, &v)) return failed("look at the space of", path);
+    uint64_t used = v.f_blocks - v.f_bfree, all = used + v.f_bavail;
+    *out = all ? (int32_t)((used * 100 + all - 1) / all) : 0;
+    return NULL;
+}
+
 static err_t real_info(struct fs *fs, const char *path, struct file_info *out)
 {
     (void)fs;
@@ -219,7 +230,7 @@ static const struct fs_ops real_ops = {
     .open = real_open, .close = real_close, .write_at = real_write_at, .read_at = real_read_at, .sync = real_sync,
     .set_size = real_set_size, .allocate = real_allocate, .size = real_size, .map = real_map, .unmap = real_unmap,
     .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder,
-    .sync_all = real_sync_all, .remove = real_remove,
+    .sync_all = real_sync_all, .used_percent = real_used_percent, .remove = real_remove,
     .rename = real_rename, .info = real_info, .list = real_list,
 };
 

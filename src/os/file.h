@@ -42,6 +42,7 @@ struct fs_ops {
     err_t (*remove)(struct fs *, const char *path);
     err_t (*rename)(struct fs *, const char *from, const char *to);
     err_t (*info)(struct fs *, const char *path, struct file_info *out);
+    err_t (*used_percent)(struct fs *, const char *path, int32_t *out);
     err_t (*list)(struct fs *, const char *path, void (*each)(void *ctx, const char *name), void *ctx);
 };
 
@@ -84,6 +85,8 @@ static inline err_t fs_sync_all(struct fs *fs, const char *path) { return fs->op
 static inline err_t fs_remove(struct fs *fs, const char *path) { return fs->ops->remove(fs, path); }
 static inline err_t fs_rename(struct fs *fs, const char *from, const char *to) { return fs->ops->rename(fs, from, to); }
 static inline err_t fs_info(struct fs *fs, const char *path, struct file_info *out) { return fs->ops->info(fs, path, out); }
+/* How full the disk is that holds the path, as df(1) counts: of what ordinary users can have, rounded up. Thread: worker. */
+static inline err_t fs_used_percent(struct fs *fs, const char *path, int32_t *out) { return fs->ops->used_percent(fs, path, out); }
 /* Names in a folder, without "." and "..", in bytewise order. A folder that is not there has no names. */
 static inline err_t fs_list(struct fs *fs, const char *path, void (*each)(void *ctx, const char *name), void *ctx) { return fs->ops->list(fs, path, each, ctx); }
 

@@ -401,3 +401,21 @@ int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
     q->min_log_first = log_first;
     return low;
 }
+
+size_t consume_queue_old_files(struct consume_queue *q, int64_t log_first)
+{
+    int64_t step = q->files->file_entries;
+    if (q->first < 0 || q->end - q->first <= step) return 0;   /* the usual case costs nothing */
+    int64_t keep = file_first(q, consume_queue_min(q, log_first)), last = file_first(q, q->end - 1);
+    if (keep > last) keep = last;
+    return keep > q->first ? (size_t)((keep - q->first) / step) : 0;
+}
+
+void consume_queue_path(const struct consume_queue *q, int64_t entry, char out[static PATH_BYTES]) { entry_path(q, file_first(q, entry), out); }
+
+void consume_queue_forget_before(struct consume_queue *q, int64_t entry)
+{
+    if (q->file && q->file_first < entry) close_file(q);
+    q->first = file_first(q, entry);
+    if (list_linked(&q->in_dirty) && q->dirty_from < q->first) q->dirty_from = q->first;
+}

@@ -92,6 +92,13 @@ int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry e);
 /* First entry whose record is still there; `end` when none is. */
 int64_t consume_queue_min(struct consume_queue *q, int64_t log_first);
 
+/* How many files at its beginning hold nothing but entries of records before log_first; never the last file. */
+size_t consume_queue_old_files(struct consume_queue *q, int64_t log_first);
+/* The path of the file that holds an entry. */
+void consume_queue_path(const struct consume_queue *q, int64_t entry, char out[static 1024]);
+/* Files before the one that holds `entry` are being removed. */
+void consume_queue_forget_before(struct consume_queue *q, int64_t entry);
+
 /* Gives up the open file and the buffer. */
 void consume_queue_rest(struct consume_queue *q);
 

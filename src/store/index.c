@@ -457,6 +457,20 @@ void index_find(struct index *ix, struct index_query *q)
     begin_job(ix);
 }
 
+void index_begin_at(struct index *ix, int64_t log_first, struct buf *paths)
+{
+    if (ix->job.running) return;
+    size_t old = 0;
+    while (old + 1 < ix->count && ix->files[old]->end_offset < log_first) {
+        buf_put(paths, ix->files[old]->path, strlen(ix->files[old]->path) + 1);
+        index_file_close(ix->files[old++]);
+    }
+    ix->count -= old;
+    if (old) memmove(ix->files, ix->files + old, ix->count * sizeof *ix->files);
+    if (ix->first < log_first) ix->first = log_first;
+    if (ix->done < log_first) ix->done = log_first;
+}
+
 bool index_is_idle(const struct index *ix) { return !ix->job.running; }
 struct index_state index_state(const struct index *ix) { return ix->shown; }
 

@@ -43,6 +43,9 @@ void index_note(struct index *ix, const struct message *m, int64_t log_offset, i
 void index_forget(struct index *ix, int64_t from);
 /* Records below `end` are visible. What lies before the first of them that is still in the log is passed over. */
 void index_advance(struct index *ix, int64_t end);
+/* The log begins at log_first now. Files that hold nothing newer are let go (never the newest), and their paths, each with a zero byte,
+ * added to `paths`. While a job is running it does nothing. */
+void index_begin_at(struct index *ix, int64_t log_first, struct buf *paths);
 /* As of the last job that ended. */
 struct index_state {
     int64_t sure_ms;             /* store time up to which the index is surely on disk; for the checkpoint */

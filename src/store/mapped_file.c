@@ -159,6 +159,17 @@ err_t mapped_files_remove_last(struct mapped_files *m)
     return NULL;
 }
 
+void mapped_files_forget_first(struct mapped_files *m, size_t count, struct buf *out)
+{
+    assert(count < m->count);
+    for (size_t i = 0; i < count; i++) {
+        if (m->all[i]->pins) drop(m->all[i]);
+        else buf_put(out, &m->all[i], sizeof m->all[i]);
+    }
+    m->count -= count;
+    memmove(m->all, m->all + count, m->count * sizeof *m->all);
+}
+
 err_t mapped_files_cut(struct mapped_files *m, int64_t at)
 {
     struct mapped_file *f = mapped_files_at(m, at);

@@ -51,6 +51,9 @@ void mapped_file_free(struct mapped_file *f);
 void mapped_files_take(struct mapped_files *m, struct mapped_file *f);
 /* Removes the last file, on disk too. */
 err_t mapped_files_remove_last(struct mapped_files *m) MUST_CHECK;
+/* Forgets the first files, which are no longer on disk. Pinned ones live on until their readers are done; the others (struct
+ * mapped_file *) are added to `out` for a worker to free: giving back the memory of a large file takes long. */
+void mapped_files_forget_first(struct mapped_files *m, size_t count, struct buf *out);
 /* Makes everything from `at` on read as zeros, in the file that holds it. */
 err_t mapped_files_cut(struct mapped_files *m, int64_t at) MUST_CHECK;
 

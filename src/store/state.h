@@ -59,6 +59,28 @@ struct queue_sync {
     bool running;
 };
 
+enum { CLEAN_BATCH_MAX = 64 };
+
+/* One round of cleaning: a job looks at the disk and removes files; then the loop forgets them. */
+struct cleaning {
+    struct work work;
+    struct timer timer;
+    struct fs *fs;
+    struct clean_options rules;  /* as they were when the round began */
+    const char *root, *log_folder;
+    int64_t now_ms;
+    bool right_hour;
+    int64_t starts[CLEAN_BATCH_MAX];   /* log files that nothing needs any more, oldest first */
+    size_t count;
+    struct buf paths;            /* queue and index files to remove, each with a zero byte */
+    struct buf unused;           /* struct mapped_file *, to be freed */
+    int32_t used_percent;        /* set by the job: of the fuller of the two disks; -1: unknown */
+    size_t removed;              /* set by the job: so many of `starts` are gone */
+    err_t e;                     /* set by the job: the first thing that failed */
+    bool crowded;                /* too full to write */
+    bool running;
+};
+
 enum store_mode {
     STORE_WRITABLE,
     STORE_FULL,                  /* a write failed; tried again every second */
@@ -95,6 +117,7 @@ struct store {
     struct log_sync log_sync;
     struct queue_sync queue_sync;
 
+    struct cleaning cleaning;
     enum store_mode mode;
     char *why;                   /* a sentence, when not writable */
     bool stuck;                  /* queue entries could not be written; they wait in their queues */
@@ -126,6 +149,12 @@ void flush_arm(struct store *s);
 err_t flush_all(struct store *s) MUST_CHECK;
 bool flush_is_idle(const struct store *s);
 void flush_done(struct store *s);
+
+/* --- clean.c: old files go, and writing stops before the disk is full --- */
+void clean_init(struct store *s);
+void clean_done(struct store *s);
+void clean_start(struct store *s);
+bool clean_is_idle(const struct store *s);
 
 /* --- find.c: messages by key --- */
 struct index *find_index_new(struct store *s);

@@ -57,9 +57,8 @@ static void retry(void *store)
 
 bool store_is_writable(struct store *s, const char **why)
 {
-    if (s->mode == STORE_WRITABLE) return true;
-    *why = s->why;
-    return false;
+    *why = s->mode != STORE_WRITABLE ? s->why : s->cleaning.crowded ? "the disk is nearly full" : NULL;
+    return !*why;
 }
 
 /* --- open --- */
@@ -78,6 +77,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
     queues_init(&s->queues, fs, options->root, options->queue_file_entries);
     flush_init(s);
+    clean_init(s);
     timer_init(&s->answer_timer, dispatch_answer_overdue, s);
     timer_init(&s->retry_timer, retry, s);
     timer_init(&s->again_timer, again, s);
@@ -95,6 +95,7 @@ static void store_free(struct store *s)
     buf_done(&s->touched);
     buf_done(&s->arrivals);
     flush_done(s);
+    clean_done(s);
     file_close(s->lock);
     free(s->why);
     free(s->checkpoint_path);
@@ -106,7 +107,7 @@ static void store_free(struct store *s)
 void store_job_ended(void *store)
 {
     struct store *s = store;
-    if (s->closed && !s->index && flush_is_idle(s)) store_free(s);
+    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s)) store_free(s);
 }
 
 static err_t take_lock(struct store *s)
@@ -212,6 +213,7 @@ err_t store_open(const struct store_options *options, struct fs *fs, struct task
     if (options->index) s->index = find_index_new(s);
     tasks_on_turn_end(tasks, &s->turn_end);
     flush_arm(s);
+    clean_start(s);
     *out = s;
     return NULL;
 }
@@ -225,6 +227,7 @@ static void stop_timers(struct store *s)
     timer_stop(s->tasks, &s->answer_timer);
     timer_stop(s->tasks, &s->retry_timer);
     timer_stop(s->tasks, &s->again_timer);
+    timer_stop(s->tasks, &s->cleaning.timer);
 }
 
 static err_t remove_abort(struct store *s)
@@ -259,6 +262,9 @@ err_t store_close(struct store *s)
 static err_t refuse(const struct store *s)
 {
     if (s->closed) return err_new(ERR_NOT_AVAILABLE, "the store is closed");
+    if (s->mode == STORE_WRITABLE)
+        return err_new(ERR_DISK_FULL, "writing is off: the disk is %d percent full, more than diskSpaceWarningLevelRatio=%d allows",
+                       s->cleaning.used_percent, s->options.clean.full_percent);
     return err_new(s->mode == STORE_FULL ? ERR_DISK_FULL : ERR_NOT_AVAILABLE, "writing is off: %s", s->why);
 }
 
@@ -349,7 +355,7 @@ err_t store_append(struct store *s, const struct message *m, size_t count, bool 
     assert_on_loop(s->tasks);
     assert(count > 0);
     size_t bytes;
-    if (s->mode != STORE_WRITABLE || s->closed) return refuse(s);
+    if (s->mode != STORE_WRITABLE || s->cleaning.crowded || s->closed) return refuse(s);
     err_t e = check_all(s, m, count, &bytes);
     if (!e) e = make_room(s, bytes);
     if (e) return e;

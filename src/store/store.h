@@ -15,6 +15,18 @@
 
 struct store;
 
+/* What may go, and when. */
+struct clean_options {
+    int64_t interval_ms;            /* cleanResourceInterval, 10000: from one look at the disk to the next; 0: nothing is ever removed */
+    int64_t reserved_ms;            /* fileReservedTime, 72 h: age at which a log file may go, since its last write */
+    uint32_t hours;                 /* deleteWhen: a bit for each hour of the day in which old files go */
+    int32_t used_percent;           /* diskMaxUsedSpaceRatio, 75: above it old files go at any hour */
+    int32_t force_percent;          /* diskSpaceCleanForciblyRatio, 85: above it files go before they are old */
+    int32_t full_percent;           /* diskSpaceWarningLevelRatio, 90: above it nothing more is written */
+    bool may_force;                 /* cleanFileForciblyEnable */
+    int32_t batch;                  /* deleteFileBatchMax, 10: log files of one round */
+};
+
 struct store_options {
     const char *root;               /* storePathRootDir */
     const char *log_folder;         /* storePathCommitLog; NULL: root/commitlog */
@@ -30,6 +42,7 @@ struct store_options {
     bool index;                     /* messageIndexEnable: records can be found by key */
     int32_t index_slots;            /* maxHashSlotNum, 5000000 */
     int32_t index_entries;          /* maxIndexNum, 20000000: of one index file */
+    struct clean_options clean;
     /* Called on the loop, in order, whenever messages became visible: [first, end) of one queue. */
     void (*arrived)(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end);
     void *arrived_ctx;
@@ -38,6 +51,8 @@ struct store_options {
 /* Takes the folder's lock, recovers what an earlier run left, and starts the housekeeping timers.
  * Errors: LOCKED, IO, DISK_FULL, CORRUPT, each with one clear line. */
 err_t store_open(const struct store_options *options, struct fs *fs, struct tasks *tasks, struct store **out) MUST_CHECK;
+/* From the next look on. The interval stays as it is. */
+void store_set_clean_rules(struct store *s, const struct clean_options *rules);
 /* Answers what is pending, flushes everything, writes the checkpoint, removes `abort`. Frees s in any case. */
 err_t store_close(struct store *s) MUST_CHECK;
 

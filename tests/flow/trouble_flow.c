@@ -52,6 +52,34 @@ TEST(trouble, a_full_disk_refuses_sends_goes_on_reading_and_takes_messages_again
     flow_stop(f);
 }
 
+TEST(trouble, a_nearly_full_disk_loses_old_messages_first_refuses_sends_above_its_limit_and_follows_a_limit_that_is_changed)
+{
+    static const char *const settings[] = {"mappedFileSizeCommitLog=65536", "cleanFileForciblyEnable=false", "fileReservedTime=1000000", NULL};
+    static char body[4001];
+    struct flow *f = flow_start(settings);
+    memset(body, 'x', 4000);
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 60; i++) EXPECT_EQ(flow_send(f, "T", 0, "", body).code, RESPONSE_SUCCESS);
+    sim_fs_set_used(f->disk, 91);
+    sim_run_for(f->sim, 15000);
+    struct sent s = flow_send(f, "T", 0, "", "refused");
+    EXPECT_EQ(s.code, RESPONSE_SERVICE_NOT_AVAILABLE);
+    EXPECT(strstr(s.remark, "91 percent full"));
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").code, RESPONSE_SUCCESS);
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, "cleanFileForciblyEnable=true\ndiskSpaceWarningLevelRatio=95", NULL), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 15000);
+    EXPECT_EQ(flow_send(f, "T", 0, "", "taken again").queue_offset, 60);
+    struct pulled p = flow_pull(f, "T", 0, 0, "*");
+    EXPECT_EQ(p.code, RESPONSE_PULL_OFFSET_MOVED);
+    EXPECT(p.min > 0);
+    EXPECT_EQ(p.next, p.min);
+    EXPECT_EQ(flow_pull(f, "T", 0, p.min, "*").code, RESPONSE_SUCCESS);
+    flow_crash(f);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").min, p.min);
+    EXPECT_EQ(flow_pull(f, "T", 0, 60, "*").code, RESPONSE_SUCCESS);
+    flow_stop(f);
+}
+
 TEST(trouble, after_a_sync_that_failed_no_message_is_taken_until_the_next_start)
 {
     static const char *const settings[] = {"flushDiskType=SYNC_FLUSH", NULL};

@@ -56,6 +56,7 @@ struct sim_fs {
     struct map maps;          /* address in hexadecimal to node */
     int64_t now_ms;
     int64_t space;
+    int32_t used_percent;
     uint64_t life;            /* counts restarts */
     bool stopped;
     uint64_t calls[OP_KINDS];
@@ -575,6 +576,16 @@ static err_t sim_sync_all(struct fs *fs, const char *path)
     return e;
 }
 
+static err_t sim_used_percent(struct fs *fs, const char *path, int32_t *out)
+{
+    struct sim_fs *s = sim_of(fs);
+    err_t e = enter(s, SIM_OPEN, "look at the space of", path);
+    if (!e) *out = s->used_percent;
+    return e;
+}
+
+void sim_fs_set_used(struct sim_fs *s, int32_t percent) { s->used_percent = percent; }
+
 static bool is_empty(struct sim_fs *s, const char *path)
 {
     struct map_entry *e;
@@ -670,7 +681,7 @@ static const struct fs_ops sim_ops = {
     .open = sim_open, .close = sim_close, .write_at = sim_write_at, .read_at = sim_read_at, .sync = sim_sync,
     .set_size = sim_set_size, .allocate = sim_allocate, .size = sim_size, .map = sim_map, .unmap = sim_unmap,
     .lock = sim_lock, .make_folder = sim_make_folder, .sync_folder = sim_sync_folder,
-    .sync_all = sim_sync_all, .remove = sim_remove,
+    .sync_all = sim_sync_all, .used_percent = sim_used_percent, .remove = sim_remove,
     .rename = sim_rename, .info = sim_info, .list = sim_list,
 };
 

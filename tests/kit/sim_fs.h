@@ -48,6 +48,8 @@ void sim_fs_heal(struct sim_fs *s);
 uint64_t sim_fs_calls(const struct sim_fs *s, unsigned ops);
 /* Bytes that can still be allocated, in whole blocks; -1: no limit. Holes in files take none. */
 void sim_fs_set_space(struct sim_fs *s, int64_t bytes);
+/* What fs_used_percent tells; 0 until it is set. */
+void sim_fs_set_used(struct sim_fs *s, int32_t percent);
 /* Bad luck on the disk itself: bits change, synced or not. */
 void sim_fs_flip(struct sim_fs *s, const char *path, int64_t at, uint8_t mask);
 
