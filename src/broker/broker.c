@@ -110,7 +110,7 @@ static err_t open_store(struct broker *b)
         .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
         .sync_timeout_ms = cfg->store.sync_timeout_ms, .flush_interval_ms = cfg->store.flush_log_ms,
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
-        .recent_percent = cfg->store.memory_ratio,
+        .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
         .clean = clean,
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,

@@ -141,6 +141,17 @@ enum record_kind record_read(struct slice bytes, struct message *out)
     return RECORD_WHOLE;
 }
 
+size_t record_search(struct slice bytes, size_t from, int64_t at)
+{
+    for (size_t i = from; i + RECORD_SMALLEST <= bytes.n; i++) {
+        const uint8_t *magic = memchr(bytes.p + i + 4, (int)(RECORD_MAGIC_V1 >> 24), bytes.n - i - 4);
+        if (!magic) break;
+        i = (size_t)(magic - bytes.p) - 4;
+        if (i + RECORD_SMALLEST <= bytes.n && record_log_offset(bytes.p + i) == at + (int64_t)i) return i;
+    }
+    return bytes.n;
+}
+
 size_t record_read_size(const struct message *m) { return record_size(m, &m->store_host); }
 
 bool record_body_intact(const struct message *m) { return record_crc(m->body) == m->body_crc; }

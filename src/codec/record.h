@@ -46,6 +46,9 @@ enum record_kind {
 
 /* Reads what begins at bytes.p; *out is filled for RECORD_WHOLE and borrows from bytes, which may be longer than the record. */
 enum record_kind record_read(struct slice bytes, struct message *out);
+/* The first place from bytes.p + from on where something states that it is a record and begins there, bytes.p being `at` of the log:
+ * its index; bytes.n when there is none. Whether it is one is for record_read(). */
+size_t record_search(struct slice bytes, size_t from, int64_t at);
 /* Bytes of the record m was read from. */
 size_t record_read_size(const struct message *m);
 /* The body against its checksum. */

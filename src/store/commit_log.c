@@ -10,7 +10,6 @@
 enum {
     TURN_BYTES_KEPT = 2 << 20,      /* a larger turn buffer is given back */
     TURN_BYTES_WRITE = 1 << 20,     /* written before the turn ends, while it is still in the cache of the CPU */
-    REPORTS_MAX = 1000,
 };
 
 err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes,
@@ -27,7 +26,7 @@ void commit_log_close(struct commit_log *l)
     spare_file_done(&l->spare);
     mapped_files_done(&l->files);
     buf_done(&l->turn);
-    buf_done(&l->damage);
+    damage_done(&l->damage);
 }
 
 int64_t commit_log_first(const struct commit_log *l) { return l->files.count ? l->files.all[0]->start : l->written; }
@@ -130,25 +129,26 @@ err_t commit_log_make_room(struct commit_log *l, size_t bytes)
     return left >= need ? NULL : roll(l, f, left);
 }
 
-static bool reported(const struct commit_log *l, int64_t at)
-{
-    for (size_t i = 0; i < l->damage.n; i += sizeof at)
-        if (!memcmp(l->damage.p + i, &at, sizeof at)) return true;
-    return l->damage.n >= REPORTS_MAX * sizeof at;
-}
-
-void commit_log_report(struct commit_log *l, int64_t at, const char *what)
-{
-    if (reported(l, at)) return;
-    buf_put(&l->damage, &at, sizeof at);
-    log_warn("store.damaged log_offset=%" PRId64 " text=\"%s\"", at, what);
-}
-
 static bool starts_record(const uint8_t *p, int64_t at, int32_t size)
 {
     uint32_t magic = record_magic(p);
     bool is_record = magic == RECORD_MAGIC_V1 || magic == RECORD_MAGIC_V2;
     return is_record && record_total_size(p) == (uint32_t)size && record_log_offset(p) == at;
+}
+
+/* A record that an earlier run left. */
+static bool is_intact(struct commit_log *l, const struct mapped_file *f, int64_t at, struct slice record)
+{
+    struct message m;
+    if (damage_has_record(&l->damage, at)) return false;
+    if (!starts_record(record.p, at, (int32_t)record.n)) {
+        damage_add_entry(&l->damage, at);
+        return false;
+    }
+    bool whole = record_read(record, &m) == RECORD_WHOLE, known = f->scrubbed && !l->damage.full;
+    if (whole && (known || record_body_intact(&m))) return true;
+    damage_add_record(&l->damage, at, "the record does not agree with its checksum");
+    return false;
 }
 
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out)
@@ -157,18 +157,9 @@ bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slic
     const struct mapped_file *f = mapped_files_at(&l->files, at);
     if (!f || at + size > mapped_file_end(f)) return false;
     const uint8_t *p = mapped_file_from(f, at).p;
-    struct message m;
     *out = slice_of(p, (size_t)size);
     if (commit_log_wrote(l, at)) return true;   /* not looked at: its bytes need not come into a cache of ours */
-    if (!starts_record(p, at, size)) {
-        commit_log_report(l, at, "a queue entry points here, and no record begins here");
-        return false;
-    }
-    if (record_read(*out, &m) != RECORD_WHOLE || !record_body_intact(&m)) {
-        commit_log_report(l, at, "the record does not agree with its checksum");
-        return false;
-    }
-    return true;
+    return is_intact(l, f, at, *out);
 }
 
 bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct slice *out)
@@ -183,6 +174,15 @@ bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct
     *m = read;
     *out = slice_of(rest.p, record_total_size(rest.p));
     return true;
+}
+
+void commit_log_suspect(struct commit_log *l, int64_t at)
+{
+    const struct mapped_file *f = mapped_files_at(&l->files, at);
+    if (!f || at < 0 || l->written - at < RECORD_SMALLEST || mapped_file_end(f) - at < RECORD_SMALLEST) return;
+    const uint8_t *p = mapped_file_from(f, at).p;
+    if (starts_record(p, at, (int32_t)record_total_size(p)))
+        damage_add_record(&l->damage, at, "the record does not agree with its checksum");
 }
 
 struct pinned commit_log_pin(struct commit_log *l, int64_t at, struct slice record)

@@ -9,6 +9,7 @@
 #define SKYLARK_STORE_COMMIT_LOG_H
 
 #include "codec/message.h"
+#include "store/damage.h"
 #include "store/mapped_file.h"
 #include "store/spare_file.h"
 
@@ -21,7 +22,7 @@ struct commit_log {
     int64_t spoiled;            /* bytes behind `written` that a failed write may have left */
     bool names_unsynced;        /* a file was made whose name is not yet durable */
     uint64_t writes;
-    struct buf damage;          /* int64_t: positions of damaged records that were reported */
+    struct damage damage;
 };
 
 /* Opens the files; where the records end is for recovery to say. `ended` is called when a worker's job is over. */
@@ -47,13 +48,15 @@ void commit_log_forget(struct commit_log *l);
 /* Overwrites with zeros what a failed write left. NULL: the log can be written again. */
 err_t commit_log_repair(struct commit_log *l) MUST_CHECK;
 
-/* The record that a queue entry points to; false when it is gone or damaged. Borrowed until the loop's turn ends. */
+/* The record that a queue entry points to; false when it is gone or damaged. Borrowed until the loop's turn ends. What an earlier
+ * run left is compared with its checksum, unless the scrub has been there. */
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out);
 /* The whole, valid record that begins there; false when none does. */
 bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct slice *out);
 /* Keeps the file of a record that was just found. */
 struct pinned commit_log_pin(struct commit_log *l, int64_t at, struct slice record);
-/* Reports a damaged record, once. */
-void commit_log_report(struct commit_log *l, int64_t at, const char *what);
+/* Where the index names a record, and commit_log_read() found none: reports it if a record states that it begins there. Not for
+ * places that come from outside: whoever sends a message may put into it what looks like a damaged record. */
+void commit_log_suspect(struct commit_log *l, int64_t at);
 
 #endif

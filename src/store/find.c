@@ -81,7 +81,11 @@ static void collect(struct pending_find *p, struct store_found *found)
         struct message m;
         struct slice record;
         if (i && q->found[i] == q->found[i - 1]) continue;
-        if (q->found[i] >= p->store->visible || !commit_log_read(log, q->found[i], &m, &record)) continue;
+        if (q->found[i] >= p->store->visible) continue;
+        if (!commit_log_read(log, q->found[i], &m, &record)) {
+            commit_log_suspect(log, q->found[i]);
+            continue;
+        }
         if (slice_eq(m.topic, p->topic) && has_key(&m, p)) found->record[found->count++] = commit_log_pin(log, q->found[i], record);
     }
 }

@@ -85,6 +85,20 @@ TEST(find, topics_and_keys_whose_hashes_collide_are_told_apart)
     store_fixture_free(f);
 }
 
+TEST(find, a_damaged_record_is_not_found_and_is_counted_once)
+{
+    struct store_fixture *f = begin(2);
+    append(f, "T", "U1", "word");
+    append(f, "T", "U2", "word");
+    store_fixture_close(f);
+    sim_fs_flip(f->disk, "/store/commitlog/00000000000000000000", 88, 1);   /* the body of the first */
+    store_fixture_open(f);
+    for (int i = 0; i < 3; i++) EXPECT_EQ(find(f, "T", "word", 10).count, 1);
+    EXPECT_EQ(find(f, "T", "U1", 10).count, 0);
+    EXPECT_EQ(store_counts(f->store).damaged, 1);
+    store_fixture_free(f);
+}
+
 static void fill(struct store_fixture *f, int from, int to)
 {
     char unique[16], word[16];

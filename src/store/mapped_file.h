@@ -21,6 +21,7 @@ struct mapped_file {
     int64_t size;
     uint32_t pins;
     bool dropped;
+    bool scrubbed;           /* what an earlier run left in it has been compared with its checksums; what did not agree is known */
 };
 
 struct mapped_files {

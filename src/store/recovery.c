@@ -79,16 +79,12 @@ static bool is_good(const struct recovery *r, int64_t at, enum record_kind kind,
     return kind == RECORD_WHOLE && m->log_offset == at && record_body_intact(m) && (!r->abnormal || record_looks_written(m));
 }
 
-/* The next good record of a file. A record names its own position, so nothing else is taken for one. */
+/* The next good record of a file. */
 static int64_t next_in_file(const struct recovery *r, const struct mapped_file *f, int64_t at)
 {
     struct slice rest = mapped_file_from(f, at);
     size_t limit = rest.n < SEARCH_BYTES ? rest.n : SEARCH_BYTES;
-    for (size_t i = 1; i + RECORD_SMALLEST <= limit; i++) {
-        const uint8_t *magic = memchr(rest.p + i + 4, (int)(RECORD_MAGIC_V1 >> 24), limit - i - 4);
-        if (!magic) return -1;
-        i = (size_t)(magic - rest.p) - 4;
-        if (i + RECORD_SMALLEST > limit || record_log_offset(rest.p + i) != at + (int64_t)i) continue;
+    for (size_t i = 0; (i = record_search(slice_of(rest.p, limit), i + 1, at)) < limit;) {
         struct message m;
         if (is_good(r, at + (int64_t)i, record_read(slice_skip(rest, i), &m), &m)) return at + (int64_t)i;
     }
@@ -136,7 +132,7 @@ static int64_t step(const struct recovery *r, const struct mapped_file *f, int64
     if (kind == RECORD_END && !r->abnormal) return -1;   /* after a good stop zeros are the end */
     int64_t next = next_good(r, f, at);
     if (next >= 0 && never_synced(r, f, at, next)) return -1;
-    if (next >= 0) commit_log_report(r->log, at, "a damaged record; those behind it are kept");
+    if (next >= 0) damage_add_record(&r->log->damage, at, "a damaged record; those behind it are kept");
     return next;
 }
 

@@ -9,6 +9,7 @@
 #include "store/fifo.h"
 #include "store/index.h"
 #include "store/queues.h"
+#include "store/scrub.h"
 #include "store/store.h"
 
 /* A record that has no queue entry yet. */
@@ -116,6 +117,7 @@ struct store {
     struct timer again_timer;    /* a turn was too long, the rest comes in the next */
     struct log_sync log_sync;
     struct queue_sync queue_sync;
+    struct scrub scrub;
 
     struct cleaning cleaning;
     enum store_mode mode;

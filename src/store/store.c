@@ -87,6 +87,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
 
 static void store_free(struct store *s)
 {
+    scrub_done(&s->scrub);
     commit_log_close(&s->log);
     queues_done(&s->queues);
     fifo_done(&s->records);
@@ -107,7 +108,7 @@ static void store_free(struct store *s)
 void store_job_ended(void *store)
 {
     struct store *s = store;
-    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s)) store_free(s);
+    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s) && scrub_is_idle(&s->scrub)) store_free(s);
 }
 
 static err_t take_lock(struct store *s)
@@ -211,6 +212,7 @@ err_t store_open(const struct store_options *options, struct fs *fs, struct task
     }
     s->synced = s->visible = s->log.written;
     if (options->index) s->index = find_index_new(s);
+    scrub_begin(&s->scrub, tasks, &s->log, options->scrub_bytes_per_second, store_job_ended, s);
     tasks_on_turn_end(tasks, &s->turn_end);
     flush_arm(s);
     clean_start(s);
@@ -244,6 +246,7 @@ err_t store_close(struct store *s)
     tasks_off_turn_end(s->tasks, &s->turn_end);
     s->closed = true;
     stop_timers(s);
+    scrub_stop(&s->scrub);
     dispatch_turn_end(s);
     err_t e = flush_all(s);
     if (e) dispatch_fail_waiting(s, err_new(ERR_CLOSED, "the store is closing: %s", err_text(e)));
@@ -377,6 +380,8 @@ struct store_counts store_counts(const struct store *s)
 {
     struct store_counts c = s->counts;
     c.writes = s->log.writes;
+    c.damaged = damage_count(&s->log.damage);
+    c.scrub_left_bytes = (uint64_t)s->scrub.left;
     return c;
 }
 

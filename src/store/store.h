@@ -37,6 +37,7 @@ struct store_options {
     int64_t flush_interval_ms;      /* flushIntervalCommitLog, 500 (ASYNC) */
     int64_t queue_flush_interval_ms;/* flushIntervalConsumeQueue, 1000 */
     int32_t max_message_bytes;      /* maxMessageSize, 4 MiB: of one body */
+    int64_t scrub_bytes_per_second; /* scrubBytesPerSecond: of what an earlier run left, looked through after the start; 0: never */
     int32_t recent_percent;         /* accessMessageInMemoryMaxRatio, 40: of the machine's memory, full of recent messages */
     struct addr store_host;         /* advertised address, goes into every record */
     bool index;                     /* messageIndexEnable: records can be found by key */
@@ -172,6 +173,8 @@ bool store_is_writable(struct store *s, const char **why);
 
 struct store_counts {
     uint64_t messages, bytes, writes, syncs, reads, read_messages;
+    uint64_t damaged;            /* records, and queue entries that point to none, that were found damaged since the start */
+    uint64_t scrub_left_bytes;   /* not yet looked through */
 };
 struct store_counts store_counts(const struct store *s);
 

@@ -68,6 +68,8 @@ static void collect(struct broker *b)
     metric_set(m, METRIC_LOG_SYNCS, (int64_t)c.syncs);
     metric_set(m, METRIC_LOG_WRITES, (int64_t)c.writes);
     metric_set(m, METRIC_MESSAGES_IN, (int64_t)c.messages);
+    metric_set(m, METRIC_RECORDS_DAMAGED, (int64_t)c.damaged);
+    metric_set(m, METRIC_SCRUB_LEFT, (int64_t)c.scrub_left_bytes);
     metric_set(m, METRIC_THROUGHPUT_IN, (int64_t)c.bytes);
     metric_set(m, METRIC_TOPICS, (int64_t)topics_count(b->topics));
 }
