@@ -115,7 +115,7 @@ static void begin_round(void *store)
     if (c->running) return;
     c->rules = s->options.clean;
     c->now_ms = tasks_wall_ms(s->tasks);
-    c->right_hour = is_right_hour(&s->options.clean, c->now_ms);
+    c->right_hour = c->asked || is_right_hour(&s->options.clean, c->now_ms);
     choose_log_files(s);
     c->running = true;
     tasks_work(s->tasks, &c->work);
@@ -183,9 +183,11 @@ static void round_done(struct work *w)
         mapped_files_forget_first(&s->log.files, c->removed, &c->unused);
         log_info("store.log_files_removed count=%zu log_min=%" PRId64 " used_percent=%d", c->removed, commit_log_first(&s->log), c->used_percent);
     }
+    else if (c->right_hour) c->asked = false;   /* nothing old is left; what was asked during a round has the next one */
     tell_crowded(s);
     bool more = follow_log(s) || c->removed || c->paths.n || c->unused.n;
-    timer_start(s->tasks, &c->timer, more ? SOON_MS : c->crowded ? CROWDED_MS : s->options.clean.interval_ms);
+    int64_t wait_ms = more || c->asked ? SOON_MS : c->crowded ? CROWDED_MS : s->options.clean.interval_ms;
+    if (wait_ms > 0) timer_start(s->tasks, &c->timer, wait_ms);
 }
 
 void clean_init(struct store *s)
@@ -203,6 +205,13 @@ void store_set_clean_rules(struct store *s, const struct clean_options *rules)
     assert_on_loop(s->tasks);
     s->options.clean = *rules;
     s->options.clean.interval_ms = interval_ms;
+}
+
+void store_clean_now(struct store *s)
+{
+    assert_on_loop(s->tasks);
+    s->cleaning.asked = true;
+    begin_round(s);
 }
 
 void clean_start(struct store *s)

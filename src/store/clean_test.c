@@ -242,3 +242,29 @@ TEST(clean, a_power_cut_in_the_middle_leaves_every_message_behind_the_first_that
         store_fixture_free(f);
     }
 }
+
+TEST(clean, old_files_go_when_somebody_asks_at_another_hour_and_young_ones_do_not)
+{
+    struct store_fixture *f = begin(8);
+    store_fixture_close(f);
+    f->options.clean.hours = 0;
+    f->options.clean.batch = 1;
+    store_fixture_open(f);
+    fill(f, 60);
+    store_clean_now(f->store);
+    pass(f, 60000);
+    EXPECT_EQ(log_min(f), 0);
+    pass(f, 25 * HOUR_MS);
+    pass(f, 60000);
+    EXPECT_EQ(log_min(f), 0);
+    store_clean_now(f->store);
+    pass(f, 60000);
+    EXPECT(log_min(f) >= 2 * f->options.log_file_bytes);
+    int64_t min = log_min(f);
+    fill(f, 60);
+    pass(f, 25 * HOUR_MS);
+    pass(f, 60000);
+    EXPECT_EQ(log_min(f), min);   /* asked once is not asked for ever */
+    expect_whole(f, 120);
+    store_fixture_free(f);
+}

@@ -78,6 +78,7 @@ struct cleaning {
     int32_t used_percent;        /* set by the job: of the fuller of the two disks; -1: unknown */
     size_t removed;              /* set by the job: so many of `starts` are gone */
     err_t e;                     /* set by the job: the first thing that failed */
+    bool asked;                  /* somebody wants old files to go at this hour too */
     bool crowded;                /* too full to write */
     bool running;
 };

@@ -54,6 +54,8 @@ struct store_options {
 err_t store_open(const struct store_options *options, struct fs *fs, struct tasks *tasks, struct store **out) MUST_CHECK;
 /* From the next look on. The interval stays as it is. */
 void store_set_clean_rules(struct store *s, const struct clean_options *rules);
+/* Old files go now, whatever the hour. */
+void store_clean_now(struct store *s);
 /* Answers what is pending, flushes everything, writes the checkpoint, removes `abort`. Frees s in any case. */
 err_t store_close(struct store *s) MUST_CHECK;
 
