@@ -51,6 +51,8 @@ TEST(cleaning, old_files_go_when_somebody_asks)
     struct flow *f = flow_start(settings);
     memset(body, 'x', 4000);
     flow_make_topic(f, "T", 1);
+    flow_make_topic(f, "Old", 1);
+    for (int i = 0; i < 2; i++) EXPECT_EQ(flow_send(f, "Old", 0, "", "o").code, RESPONSE_SUCCESS);
     for (int i = 0; i < 60; i++) EXPECT_EQ(flow_send(f, "T", 0, "", body).code, RESPONSE_SUCCESS);
     sim_run_for(f->sim, 20000);
     EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").min, 0);
@@ -62,5 +64,7 @@ TEST(cleaning, old_files_go_when_somebody_asks)
     sim_run_for(f->sim, 20000);
     EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").min, min);
     EXPECT_EQ(flow_pull(f, "T", 0, 59, "*").count, 1);
+    EXPECT_EQ(flow_pull(f, "Old", 0, 0, "*").min, 2);
+    EXPECT_EQ(flow_send(f, "Old", 0, "", "o").queue_offset, 2);   /* whoever had consumed two goes on with the third */
     flow_stop(f);
 }
