@@ -10,6 +10,7 @@
 enum {
     OPEN_MAX = 512,               /* below the usual limit of 1024 descriptors, with room for connections */
     PENDING_BYTES_KEPT = 64 << 10,
+    FEW = 100,
 };
 
 void queue_files_init(struct queue_files *f, struct fs *fs, const char *root, int64_t file_entries)
@@ -272,6 +273,11 @@ static bool entry_is_good(struct consume_queue *q, int64_t at, int64_t log_limit
  * was lost and reads as zeros, is to be written again. */
 static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
 {
+    struct queue_entry few[FEW];
+    size_t n = consume_queue_read(q, low, FEW, few), good = 0;   /* where most of very many queues end: one read, and no search */
+    while (good < n && points_below(few[good], log_limit)) good++;
+    low += (int64_t)good;
+    if (good < n) return low;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (entry_is_good(q, middle, log_limit)) low = middle + 1;

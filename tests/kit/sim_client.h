@@ -36,6 +36,8 @@ void sim_consumer_leave(struct sim_consumer *c);
 /* Its process is gone from one moment to the next. */
 void sim_consumer_kill(struct sim_consumer *c);
 void sim_consumer_free(struct sim_consumer *c);
+/* It has heard of every broker. */
+bool sim_consumer_knows_all(const struct sim_consumer *c);
 
 /* Asks each queue's committed offset again and again, and the history whether it went back. */
 struct sim_watcher;

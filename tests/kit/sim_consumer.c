@@ -330,3 +330,11 @@ void sim_consumer_free(struct sim_consumer *c)
     sim_base_done(&c->base);
     free(c);
 }
+
+bool sim_consumer_knows_all(const struct sim_consumer *c)
+{
+    const struct sim_base *b = &c->base;
+    for (int i = 0; i < b->o.broker_count; i++)
+        if (!b->broker[i] || !b->queues[i]) return false;
+    return true;
+}
