@@ -21,6 +21,7 @@ enum file_mode {
 struct file_info {
     int64_t size;
     int64_t modified_ms;
+    int64_t disk_bytes;   /* blocks that it takes: fewer than size where there are holes */
     bool folder;
 };
 
@@ -41,6 +42,7 @@ struct fs_ops {
     err_t (*sync_all)(struct fs *, const char *path);
     err_t (*remove)(struct fs *, const char *path);
     err_t (*rename)(struct fs *, const char *from, const char *to);
+    err_t (*exchange)(struct fs *, const char *a, const char *b);
     err_t (*info)(struct fs *, const char *path, struct file_info *out);
     err_t (*list)(struct fs *, const char *path, void (*each)(void *ctx, const char *name), void *ctx);
 };
@@ -83,6 +85,9 @@ static inline err_t fs_sync_all(struct fs *fs, const char *path) { return fs->op
 /* A file or an empty folder. */
 static inline err_t fs_remove(struct fs *fs, const char *path) { return fs->ops->remove(fs, path); }
 static inline err_t fs_rename(struct fs *fs, const char *from, const char *to) { return fs->ops->rename(fs, from, to); }
+/* The two names trade what they name, in one step: at no moment is one of them gone. Errors: NOT_FOUND; NOT_SUPPORTED, where the
+ * disk has no such step. */
+static inline err_t fs_exchange(struct fs *fs, const char *a, const char *b) { return fs->ops->exchange(fs, a, b); }
 static inline err_t fs_info(struct fs *fs, const char *path, struct file_info *out) { return fs->ops->info(fs, path, out); }
 /* Names in a folder, without "." and "..", in bytewise order. A folder that is not there has no names. */
 static inline err_t fs_list(struct fs *fs, const char *path, void (*each)(void *ctx, const char *name), void *ctx) { return fs->ops->list(fs, path, each, ctx); }
