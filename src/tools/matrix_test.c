@@ -1,0 +1,1 @@
+#include "tools/tools_fixture.h"
