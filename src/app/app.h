@@ -20,6 +20,7 @@ struct command {
 int cmd_server(int argc, char **argv);
 int cmd_namesrv(int argc, char **argv);
 int cmd_broker(int argc, char **argv);
+int cmd_store(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* --- options.c: the options that all servers take --- */
@@ -32,6 +33,9 @@ struct options {
 /* Reads the command line and the file that -c names into *out (config_done by the caller, also after an error).
  * Errors: USAGE, CONFIG, IO. */
 err_t options_read(int argc, char **argv, enum config_owner owner, struct options *out) MUST_CHECK;
+/* One file of keys; one KEY=VALUE. */
+err_t options_load(struct config *c, const char *path) MUST_CHECK;
+err_t options_set(struct config *c, const char *pair) MUST_CHECK;
 void options_help(const char *name, enum config_owner owner, const char *intro, const char *examples);
 /* Prints "skylark NAME: text" to standard error; takes e. Returns the exit status. */
 int command_failed(const char *name, err_t e);

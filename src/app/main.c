@@ -7,6 +7,7 @@ static const struct command commands[] = {
     {"server", "name server and broker in one process; needs no configuration", cmd_server},
     {"namesrv", "a name server alone", cmd_namesrv},
     {"broker", "a broker alone, with a broker.conf and name servers", cmd_broker},
+    {"store", "looks into the folder of a broker: check, dump, rebuild, stats", cmd_store},
     {"version", "what this is", cmd_version},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

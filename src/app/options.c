@@ -27,7 +27,7 @@ static err_t set(struct config *c, const char *key, const char *value)
     return config_set(c, slice_text(key), slice_text(value));
 }
 
-static err_t load_file(struct config *c, const char *path)
+err_t options_load(struct config *c, const char *path)
 {
     struct buf text = BUF_EMPTY;
     err_t e = fs_read_file(fs_real(), path, CONFIG_FILE_MAX, &text);
@@ -36,7 +36,7 @@ static err_t load_file(struct config *c, const char *path)
     return e;
 }
 
-static err_t set_pair(struct config *c, const char *pair)
+err_t options_set(struct config *c, const char *pair)
 {
     const char *mark = strchr(pair, '=');
     if (!mark) return err_new(ERR_USAGE, "--set wants KEY=VALUE, not \"%s\"", pair);
@@ -52,7 +52,7 @@ static err_t take(struct options *o, int option, const char *value)
     case OPTION_DATA: return set(c, "dataFolder", value);
     case OPTION_LOG: return set(c, "logFile", value);
     case OPTION_LOG_LEVEL: return set(c, "logLevel", value);
-    case OPTION_SET: return set_pair(c, value);
+    case OPTION_SET: return options_set(c, value);
     case 'h': o->help = true; return NULL;
     }
     return err_new(ERR_USAGE, "see --help");   /* getopt has said which option it does not know */
@@ -76,7 +76,7 @@ err_t options_read(int argc, char **argv, enum config_owner owner, struct option
     memset(out, 0, sizeof *out);
     config_init(&out->config, owner);
     const char *path = find_config_file(argc, argv);
-    err_t e = path ? load_file(&out->config, path) : NULL;
+    err_t e = path ? options_load(&out->config, path) : NULL;
     for (int c; !e && (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;) e = take(out, c, optarg);
     if (!e && optind < argc) e = err_new(ERR_USAGE, "\"%s\" is not expected here; see --help", argv[optind]);
     if (!e && !out->config.broker.namesrv_addr && owner == CONFIG_BROKER && getenv("NAMESRV_ADDR")) e = set(&out->config, "namesrvAddr", getenv("NAMESRV_ADDR"));

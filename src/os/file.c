@@ -188,6 +188,14 @@ static err_t real_used_percent(struct fs *fs, const char *path, int32_t *out)
     return NULL;
 }
 
+static err_t real_exchange(struct fs *fs, const char *a, const char *b)
+{
+    (void)fs;
+    if (!renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE)) return NULL;
+    if (errno == EINVAL || errno == ENOSYS) return err_new(ERR_NOT_SUPPORTED, "the disk cannot exchange %s and %s", a, b);
+    return failed("exchange", a);
+}
+
 static err_t real_info(struct fs *fs, const char *path, struct file_info *out)
 {
     (void)fs;
@@ -196,6 +204,7 @@ static err_t real_info(struct fs *fs, const char *path, struct file_info *out)
     *out = (struct file_info){
         .size = s.st_size,
         .modified_ms = (int64_t)s.st_mtim.tv_sec * 1000 + s.st_mtim.tv_nsec / 1000000,
+        .disk_bytes = (int64_t)s.st_blocks * 512,
         .folder = S_ISDIR(s.st_mode),
     };
     return NULL;
@@ -231,7 +240,7 @@ static const struct fs_ops real_ops = {
     .set_size = real_set_size, .allocate = real_allocate, .size = real_size, .map = real_map, .unmap = real_unmap,
     .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder,
     .sync_all = real_sync_all, .used_percent = real_used_percent, .remove = real_remove,
-    .rename = real_rename, .info = real_info, .list = real_list,
+    .rename = real_rename, .exchange = real_exchange, .info = real_info, .list = real_list,
 };
 
 struct fs *fs_real(void)

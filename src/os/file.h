@@ -21,6 +21,7 @@ enum file_mode {
 struct file_info {
     int64_t size;
     int64_t modified_ms;
+    int64_t disk_bytes;   /* blocks that it takes: fewer than size where there are holes */
     bool folder;
 };
 
@@ -41,6 +42,7 @@ struct fs_ops {
     err_t (*sync_all)(struct fs *, const char *path);
     err_t (*remove)(struct fs *, const char *path);
     err_t (*rename)(struct fs *, const char *from, const char *to);
+    err_t (*exchange)(struct fs *, const char *a, const char *b);
     err_t (*info)(struct fs *, const char *path, struct file_info *out);
     err_t (*used_percent)(struct fs *, const char *path, int32_t *out);
     err_t (*list)(struct fs *, const char *path, void (*each)(void *ctx, const char *name), void *ctx);
@@ -84,6 +86,9 @@ static inline err_t fs_sync_all(struct fs *fs, const char *path) { return fs->op
 /* A file or an empty folder. */
 static inline err_t fs_remove(struct fs *fs, const char *path) { return fs->ops->remove(fs, path); }
 static inline err_t fs_rename(struct fs *fs, const char *from, const char *to) { return fs->ops->rename(fs, from, to); }
+/* The two names trade what they name, in one step: at no moment is one of them gone. Errors: NOT_FOUND; NOT_SUPPORTED, where the
+ * disk has no such step. */
+static inline err_t fs_exchange(struct fs *fs, const char *a, const char *b) { return fs->ops->exchange(fs, a, b); }
 static inline err_t fs_info(struct fs *fs, const char *path, struct file_info *out) { return fs->ops->info(fs, path, out); }
 /* How full the disk is that holds the path, as df(1) counts: of what ordinary users can have, rounded up. Thread: worker. */
 static inline err_t fs_used_percent(struct fs *fs, const char *path, int32_t *out) { return fs->ops->used_percent(fs, path, out); }

@@ -12,13 +12,13 @@ enum {
     TURN_BYTES_WRITE = 1 << 20,     /* written before the turn ends, while it is still in the cache of the CPU */
 };
 
-err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes,
+err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes, bool mend,
                       void (*ended)(void *ctx), void *ctx)
 {
     *l = (struct commit_log){.written = 0};
     mapped_files_init(&l->files, fs, folder, file_bytes);
     spare_file_init(&l->spare, fs, tasks, folder, file_bytes, ended, ctx);
-    return mapped_files_load(&l->files);
+    return mapped_files_load(&l->files, mend);
 }
 
 void commit_log_close(struct commit_log *l)

@@ -25,8 +25,8 @@ struct commit_log {
     struct damage damage;
 };
 
-/* Opens the files; where the records end is for recovery to say. `ended` is called when a worker's job is over. */
-err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes,
+/* Opens the files; where the records end is for recovery to say. `mend`: the last stop was a bad one. `ended` is called when a worker's job is over. */
+err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes, bool mend,
                       void (*ended)(void *ctx), void *ctx) MUST_CHECK;
 void commit_log_close(struct commit_log *l);
 /* Records end here; the first file is made when there is none. */

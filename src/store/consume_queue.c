@@ -11,6 +11,7 @@ enum {
     OPEN_MAX = 512,               /* below the usual limit of 1024 descriptors, with room for connections */
     PENDING_BYTES_KEPT = 64 << 10,
     FEW = 100,
+    LOOK_AROUND = 64,             /* entries: a search that met a damaged one looks at its neighbours */
 };
 
 void queue_files_init(struct queue_files *f, struct fs *fs, const char *root, int64_t file_entries)
@@ -252,7 +253,8 @@ static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last,
     if (e) return e;
     *remove = info.size == 0 && last;
     if (*remove) return fs_remove(q->files->fs, path);
-    if (info.size == 0) return make_full_size(q, path);
+    bool too_short = info.size == 0 || (q->files->mend && info.size < file_bytes(q) && first_entry % q->files->file_entries == 0);
+    if (too_short) return make_full_size(q, path);
     if (info.size == file_bytes(q)) return NULL;
     return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but queue files of %" PRId64 " bytes are configured", path, info.size,
                    file_bytes(q));
@@ -269,9 +271,7 @@ static bool entry_is_good(struct consume_queue *q, int64_t at, int64_t log_limit
     return consume_queue_get(q, at, &e) && points_below(e, log_limit);
 }
 
-/* S6: what is good is a prefix. Entries are in the order of the log, so all behind the first one that points too far, or that
- * was lost and reads as zeros, is to be written again. */
-static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
+static int64_t search_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
 {
     struct queue_entry few[FEW];
     size_t n = consume_queue_read(q, low, FEW, few), good = 0;   /* where most of very many queues end: one read, and no search */
@@ -284,6 +284,36 @@ static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int6
         else high = middle;
     }
     return low;
+}
+
+/* The first good entry of the next few; -1: there is none. */
+static int64_t good_behind(struct consume_queue *q, int64_t at, int64_t high, int64_t log_limit)
+{
+    struct queue_entry entries[LOOK_AROUND];
+    size_t n = consume_queue_read(q, at, high - at < LOOK_AROUND ? (size_t)(high - at) : LOOK_AROUND, entries);
+    for (size_t i = 0; i < n; i++)
+        if (points_below(entries[i], log_limit)) return at + (int64_t)i;
+    return -1;
+}
+
+/* S6: what is good is a prefix. Entries are in the order of the log, so all behind the first one that points too far, or that
+ * was lost and reads as zeros, is to be written again. But one that is damaged, with good ones behind it, is not the end. */
+static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
+{
+    for (;;) {
+        int64_t end = search_end(q, low, high, log_limit), next = good_behind(q, end, high, log_limit);
+        if (next < 0) return end;
+        low = next + 1;
+    }
+}
+
+bool consume_queue_is_spoiled(struct consume_queue *q)
+{
+    struct queue_entry e;
+    q->end++;   /* for this one look */
+    bool spoiled = consume_queue_get(q, q->end - 1, &e) && (e.log_offset || e.size || e.tag_hash);
+    q->end--;
+    return spoiled;
 }
 
 static void find_end(struct consume_queue *q, const struct buf *starts, size_t count, int64_t log_limit)
@@ -393,19 +423,44 @@ int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry entry
     return got == sizeof unit ? (int64_t)get_be64(unit + 2) : entry.tag_hash;
 }
 
-int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
+static bool is_kept(struct queue_entry e, int64_t log_first)
 {
-    if (q->min_log_first == log_first) return q->min;
-    int64_t low = q->first > 0 ? q->first : 0, high = q->end;
+    return queue_entry_is_written(e) && !queue_entry_is_filler(e) && e.log_offset >= log_first;
+}
+
+static int64_t search_kept(struct consume_queue *q, int64_t low, int64_t high, int64_t log_first)
+{
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         struct queue_entry e;
-        if (consume_queue_get(q, middle, &e) && !queue_entry_is_filler(e) && e.log_offset >= log_first) high = middle;
+        if (consume_queue_get(q, middle, &e) && is_kept(e, log_first)) high = middle;
         else low = middle + 1;
     }
-    q->min = low;
-    q->min_log_first = log_first;
     return low;
+}
+
+/* The first entry of the few before `at` whose record is still there; -1: there is none. */
+static int64_t kept_before(struct consume_queue *q, int64_t low, int64_t at, int64_t log_first)
+{
+    struct queue_entry entries[LOOK_AROUND];
+    int64_t from = at - low < LOOK_AROUND ? low : at - LOOK_AROUND;
+    size_t n = consume_queue_read(q, from, (size_t)(at - from), entries);
+    for (size_t i = 0; i < n; i++)
+        if (is_kept(entries[i], log_first)) return from + (int64_t)i;
+    return -1;
+}
+
+int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
+{
+    if (q->min_log_first == log_first) return q->min;
+    int64_t low = q->first > 0 ? q->first : 0, high = q->end, min, before;
+    do {
+        min = search_kept(q, low, high, log_first);
+        before = high = kept_before(q, low, min, log_first);   /* then the one the search took for too old is damaged */
+    } while (before >= 0);
+    q->min = min;
+    q->min_log_first = log_first;
+    return min;
 }
 
 size_t consume_queue_old_files(struct consume_queue *q, int64_t log_first)

@@ -23,6 +23,7 @@ struct queue_files {
     char *folder;               /* root/consumequeue */
     char *ext_folder;           /* root/consumequeue_ext */
     int64_t file_entries;
+    bool mend;                  /* the last stop was a bad one: a file that is too short was being cleared behind its end */
     struct list open;           /* queues with an open file, the one used longest ago first */
     size_t open_count;
     struct list dirty;          /* queues with entries that were not synced */
@@ -64,6 +65,8 @@ void consume_queue_folder(const struct consume_queue *q, char out[static 1024]);
 
 /* Finds the files on disk, and how many entries from the start on point below log_limit; end and next stand behind them. */
 err_t consume_queue_load(struct consume_queue *q, int64_t log_limit) MUST_CHECK;
+/* Something is behind `end`: after a good stop that is damage, for nothing was written there. */
+bool consume_queue_is_spoiled(struct consume_queue *q);
 /* Makes everything behind `end` read as zeros, and removes the files there. */
 err_t consume_queue_trim(struct consume_queue *q) MUST_CHECK;
 

@@ -65,6 +65,30 @@ TEST(fault, no_room_for_the_next_log_file_is_a_full_disk)
     store_fixture_free(f);
 }
 
+/* What an earlier start was at when it was killed does not keep the next one from opening the store. */
+TEST(fault, a_start_that_is_killed_at_any_moment_is_followed_by_one_that_succeeds)
+{
+    for (uint64_t n = 1, done = 0; !done; n++) {
+        struct store_fixture *f = store_fixture_new(1);
+        f->options.queue_file_entries = 4;
+        f->options.log_file_bytes = 1024;
+        store_fixture_open(f);
+        for (int i = 0; i < 10; i++) {
+            store_fixture_append(f, i % 2 ? "T" : "U", 0, "0123456789");
+            fake_tasks_settle(&f->tasks);
+        }
+        store_fixture_kill(f);
+        sim_fs_fail(f->disk, SIM_CHANGES, n, true, ERR_IO);
+        err_t e = store_open(&f->options, sim_fs_disk(f->disk), &f->tasks.tasks, &f->store);
+        done = !e;
+        err_free(e);
+        store_fixture_kill(f);
+        store_fixture_open(f);
+        for (int i = 0; i < 10; i++) store_fixture_expect(f, i % 2 ? "T" : "U", 0, i / 2, "0123456789");
+        store_fixture_free(f);
+    }
+}
+
 TEST(fault, queue_entries_that_find_no_room_follow_later)
 {
     struct store_fixture *f = store_fixture_new(1);

@@ -13,7 +13,6 @@
 #include <time.h>
 
 enum {
-    NAME_DIGITS = 17,                /* yyyyMMddHHmmssSSS */
     SOON_MS = 200,                  /* how long keys may wait for others to come along */
     RETRY_MS = 5000,
     JOB_BYTES = 32 << 20,           /* of the log, in one job */
@@ -36,6 +35,7 @@ struct index_job {
     struct pinned bytes;            /* records from `from` on */
     int64_t from;
     int64_t to;                     /* set by the worker: everything before it has its keys in the files */
+    int64_t limit;                  /* of the log */
     int64_t now_ms;
     struct list queries;
     struct buf keys;                /* struct index_key, not yet added */
@@ -85,7 +85,7 @@ static void add_file(struct index *ix, struct index_file *f)
 static void path_of(const struct index *ix, const char *name, char out[static 1024]) { snprintf(out, 1024, "%s/%s", ix->folder, name); }
 
 /* Two files of one millisecond would have one name. */
-static void name_by_time(const struct index *ix, int64_t now_ms, char out[static NAME_DIGITS + 1])
+static void name_by_time(const struct index *ix, int64_t now_ms, char out[static INDEX_NAME_DIGITS + 1])
 {
     for (;; now_ms++) {
         char text[64];
@@ -94,16 +94,16 @@ static void name_by_time(const struct index *ix, int64_t now_ms, char out[static
         localtime_r(&seconds, &t);
         size_t n = strftime(text, sizeof text, "%Y%m%d%H%M%S", &t);
         snprintf(text + n, sizeof text - n, "%03d", (int)(now_ms % 1000));
-        memcpy(out, text, NAME_DIGITS);
-        out[NAME_DIGITS] = 0;
+        memcpy(out, text, INDEX_NAME_DIGITS);
+        out[INDEX_NAME_DIGITS] = 0;
         const struct index_file *f = newest(ix);
-        if (!f || strcmp(out, f->path + strlen(f->path) - NAME_DIGITS) > 0) return;
+        if (!f || strcmp(out, f->path + strlen(f->path) - INDEX_NAME_DIGITS) > 0) return;
     }
 }
 
 static err_t roll(struct index *ix, int64_t now_ms)
 {
-    char name[NAME_DIGITS + 1], path[1024];
+    char name[INDEX_NAME_DIGITS + 1], path[1024];
     struct index_file *f, *before = newest(ix);
     err_t e = before ? index_file_sync(before) : fs_make_folder(ix->options.fs, ix->folder);
     if (e) return e;
@@ -238,11 +238,15 @@ static void answer(struct index *ix, struct index_query *q)
     }
 }
 
-static int64_t end_of_files(const struct index *ix)
+/* Places behind `limit` are none: bytes of a header may be damaged. */
+static int64_t end_of_files(const struct index *ix, int64_t limit)
 {
     int64_t end = 0;
-    for (size_t i = 0; i < ix->count; i++)
-        if (ix->files[i]->end_offset > end) end = ix->files[i]->end_offset;
+    for (size_t i = 0; i < ix->count; i++) {
+        const struct index_file *f = ix->files[i];
+        int64_t at = f->doubtful && f->next > 1 ? index_file_offset(f, f->next - 1) : f->end_offset;
+        if (at > end && at < limit) end = at;
+    }
     return end;
 }
 
@@ -251,7 +255,7 @@ static void run_job(struct work *w)
     struct index_job *j = LIST_OWNER(w, struct index_job, work);
     if (j->repairs) {
         j->e = index_file_repair(newest(j->ix));
-        int64_t end = end_of_files(j->ix);
+        int64_t end = end_of_files(j->ix, j->limit);
         j->to = end > j->from ? end : j->from;
     } else if (j->bytes.bytes.n) {
         j->e = index_bytes(j);
@@ -399,6 +403,7 @@ static void begin_job(struct index *ix)
     if (!j->repairs) take_queries(ix, !more ? INT64_MAX : j->bytes.bytes.n ? ix->done + (int64_t)j->bytes.bytes.n : j->to);
     if (!more && list_empty(&j->queries)) return;
     timer_stop(ix->options.tasks, &ix->timer);
+    j->limit = ix->visible;
     j->now_ms = tasks_wall_ms(ix->options.tasks);
     j->running = true;
     tasks_work(ix->options.tasks, &j->work);
@@ -472,22 +477,23 @@ void index_begin_at(struct index *ix, int64_t log_first, struct buf *paths)
 }
 
 bool index_is_idle(const struct index *ix) { return !ix->job.running; }
-struct index_state index_state(const struct index *ix) { return ix->shown; }
+
+struct index_state index_state(const struct index *ix)
+{
+    struct index_state state = ix->shown;
+    state.failed = ix->complained;
+    return state;
+}
+
 
 /* --- life --- */
-
-static bool is_name(const char *name)
-{
-    size_t n = strspn(name, "0123456789");
-    return n == NAME_DIGITS && !name[n];
-}
 
 static void open_one(void *ctx, const char *name)
 {
     struct index *ix = ctx;
     struct index_file *f;
     char path[1024];
-    if (!is_name(name)) return;
+    if (!index_file_has_name(name)) return;
     path_of(ix, name, path);
     err_t e = index_file_open(ix->options.fs, path, ix->options.shape, &f);
     if (!e) {
@@ -516,8 +522,9 @@ struct index *index_new(const struct index_options *options, int64_t log_first, 
     const struct index_file *f = newest(ix);
     ix->first = log_first;
     ix->fresh_from = log_end;
-    ix->done = end_of_files(ix) > log_first ? end_of_files(ix) : log_first;
-    ix->unsure = f && (f->end_ms > options->sure_ms || f->next == 1);
+    int64_t end = end_of_files(ix, log_end);
+    ix->done = end > log_first ? end : log_first;
+    ix->unsure = f && (f->end_ms > options->sure_ms || f->next == 1 || f->doubtful);
     show_state(ix);
     return ix;
 }

@@ -51,6 +51,7 @@ struct index_state {
     int64_t sure_ms;             /* store time up to which the index is surely on disk; for the checkpoint */
     int64_t newest_ms;           /* of the newest record that has its keys here; 0: there is none */
     int64_t newest_offset;
+    bool failed;                 /* the last job: its keys are tried again later */
 };
 struct index_state index_state(const struct index *ix);
 

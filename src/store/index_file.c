@@ -59,8 +59,12 @@ static void read_header(struct index_file *f)
     f->end_offset = (int64_t)get_be64(p + 24);
     f->used_slots = (int32_t)get_be32(p + 32);
     f->next = (int32_t)get_be32(p + 36);
+    int32_t stated = f->next;
     if (f->next < FIRST_ENTRY) f->next = FIRST_ENTRY;
     if (f->next > f->shape.entries) f->next = f->shape.entries;
+    f->doubtful = stated != f->next && stated != 0;   /* 0: made, and killed before the header was written */
+    if (f->next == FIRST_ENTRY) return;
+    f->doubtful |= index_file_offset(f, FIRST_ENTRY) != f->begin_offset || index_file_offset(f, f->next - 1) != f->end_offset;
 }
 
 static err_t write_header(struct index_file *f)
@@ -104,6 +108,17 @@ static err_t open_any(struct fs *fs, const char *path, struct index_shape shape,
 err_t index_file_open(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out)
 {
     return open_any(fs, path, shape, FILE_WRITE, out);
+}
+
+err_t index_file_view(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out)
+{
+    return open_any(fs, path, shape, FILE_READ, out);
+}
+
+bool index_file_has_name(const char *name)
+{
+    size_t n = strspn(name, "0123456789");
+    return n == INDEX_NAME_DIGITS && !name[n];
 }
 
 err_t index_file_make(struct fs *fs, const char *path, struct index_shape shape, const struct index_file *before, struct index_file **out)
@@ -268,10 +283,11 @@ err_t index_file_repair(struct index_file *f)
 {
     int64_t bytes = (int64_t)f->shape.slots * INDEX_SLOT_BYTES;
     uint8_t *slots = must_zero((size_t)bytes);
+    if (f->doubtful && f->next > FIRST_ENTRY) f->begin_offset = index_file_offset(f, FIRST_ENTRY);
     int64_t last = f->begin_offset;
-    int32_t number = FIRST_ENTRY;
+    int32_t number = FIRST_ENTRY, limit = f->doubtful ? f->shape.entries : f->next;
     f->used_slots = 0;
-    for (; number < f->next && is_sound(f, number, last); number++) {
+    for (; number < limit && is_sound(f, number, last); number++) {
         uint32_t slot = get_be32(f->bytes + entry_at(f->shape, number)) % (uint32_t)f->shape.slots;
         uint8_t *p = slots + (size_t)slot * INDEX_SLOT_BYTES;
         f->used_slots += !get_be32(p);
@@ -279,6 +295,7 @@ err_t index_file_repair(struct index_file *f)
         last = index_file_offset(f, number);
     }
     f->next = number;
+    f->doubtful = false;
     if (number > FIRST_ENTRY) f->end_offset = last;
     else f->end_offset = f->begin_offset;
     err_t e = file_write_at(f->file, slot_at(0), slots, (size_t)bytes);

@@ -11,7 +11,7 @@
 
 #include "os/file.h"
 
-enum { INDEX_HEADER_BYTES = 40, INDEX_SLOT_BYTES = 4, INDEX_ENTRY_BYTES = 20 };
+enum { INDEX_HEADER_BYTES = 40, INDEX_SLOT_BYTES = 4, INDEX_ENTRY_BYTES = 20, INDEX_NAME_DIGITS = 17 };
 
 struct index_shape {
     int32_t slots;               /* maxHashSlotNum */
@@ -34,6 +34,7 @@ struct index_file {
     int64_t begin_offset, end_offset;
     int32_t used_slots;
     int32_t next;                /* number of the next entry, from 1 */
+    bool doubtful;               /* the header does not agree with the entries: index_file_repair() */
 };
 
 /* |Java hash| of "topic#key"; the smallest number, which has none, counts as 0. */
@@ -46,6 +47,10 @@ uint32_t index_hash_behind(int32_t topic_hash, struct slice key);
 
 int64_t index_file_bytes(struct index_shape shape);
 err_t index_file_open(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out) MUST_CHECK;
+/* For looking only: the file is not opened for writing. */
+err_t index_file_view(struct fs *fs, const char *path, struct index_shape shape, struct index_file **out) MUST_CHECK;
+/* Whether a file has the name of an index file: yyyyMMddHHmmssSSS. */
+bool index_file_has_name(const char *name);
 /* A new one; it goes on where the file before it (NULL: none) ended. */
 err_t index_file_make(struct fs *fs, const char *path, struct index_shape shape, const struct index_file *before,
                       struct index_file **out) MUST_CHECK;
@@ -65,7 +70,7 @@ static inline int64_t index_file_offset(const struct index_file *f, int32_t numb
     return (int64_t)get_be64(f->bytes + INDEX_HEADER_BYTES + (int64_t)f->shape.slots * INDEX_SLOT_BYTES +
                              (int64_t)number * INDEX_ENTRY_BYTES + 4);
 }
-/* After a power cut: keeps the entries up to the first that cannot be, and makes the slots anew from them. */
+/* After a power cut, or when the header is in doubt: keeps the entries up to the first that cannot be, and makes the slots anew from them. */
 err_t index_file_repair(struct index_file *f) MUST_CHECK;
 
 /* Places of the newest records with that hash and a time in [begin_ms, end_ms], newest first, at most `max`; returns how many. */

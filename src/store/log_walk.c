@@ -164,3 +164,9 @@ err_t log_walk_next(struct log_walk *w, struct log_step *out)
     w->at += out->size;
     return NULL;
 }
+
+err_t log_walk_read(struct log_walk *w, int64_t at, struct log_step *out)
+{
+    *out = (struct log_step){.kind = LOG_NO_RECORD, .at = at};
+    return at >= w->start && at < w->end ? read_record(w, at, out) : NULL;
+}

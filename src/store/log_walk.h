@@ -45,6 +45,8 @@ err_t log_walk_open(struct log_walk *w, struct fs *fs, const char *path, int64_t
 void log_walk_close(struct log_walk *w);
 static inline bool log_walk_is_open(const struct log_walk *w) { return w->file; }
 err_t log_walk_next(struct log_walk *w, struct log_step *out) MUST_CHECK;
+/* The record that begins at a position, whatever the walk is at: LOG_RECORD, LOG_BAD_CHECKSUM, or LOG_NO_RECORD (of no size). */
+err_t log_walk_read(struct log_walk *w, int64_t at, struct log_step *out) MUST_CHECK;
 /* What begins at a position of the file, which is where the walk goes on. */
 static inline void log_walk_go_to(struct log_walk *w, int64_t at) { w->at = at; }
 

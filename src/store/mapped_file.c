@@ -93,7 +93,7 @@ void mapped_files_take(struct mapped_files *m, struct mapped_file *f)
 }
 
 /* A file that is there already. Its name may have survived a power cut and its content not: then it is as if just made. */
-static err_t open_old(struct mapped_files *m, int64_t start, bool empty)
+static err_t open_old(struct mapped_files *m, int64_t start, bool too_short)
 {
     char path[PATH_BYTES];
     segment_path(path, m->folder, start);
@@ -101,7 +101,7 @@ static err_t open_old(struct mapped_files *m, int64_t start, bool empty)
     const uint8_t *bytes;
     err_t e = fs_open(m->fs, path, FILE_WRITE, &file);
     if (e) return e;
-    e = empty ? file_allocate(file, m->file_bytes) : NULL;
+    e = too_short ? file_allocate(file, m->file_bytes) : NULL;
     if (!e) e = file_map(file, m->file_bytes, &bytes);
     if (e) {
         file_close(file);
@@ -117,7 +117,7 @@ static void collect_start(void *ctx, const char *name)
     if (segment_start(name, &start)) buf_put(ctx, &start, sizeof start);
 }
 
-static err_t load_one(struct mapped_files *m, int64_t start, bool last)
+static err_t load_one(struct mapped_files *m, int64_t start, bool last, bool mend)
 {
     char path[PATH_BYTES];
     segment_path(path, m->folder, start);
@@ -125,15 +125,16 @@ static err_t load_one(struct mapped_files *m, int64_t start, bool last)
     err_t e = fs_info(m->fs, path, &info);
     if (e) return e;
     if (info.size == 0 && last) return fs_remove(m->fs, path);
-    if (info.size != m->file_bytes && info.size != 0)
+    bool too_short = info.size == 0 || (mend && last && info.size < m->file_bytes);
+    if (info.size != m->file_bytes && !too_short)
         return err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, but files of %" PRId64 " bytes are configured", path, info.size,
                        m->file_bytes);
     if (m->count && start != mapped_file_end(mapped_files_last(m)))
         return err_new(ERR_CORRUPT, "the file before %s is missing", path);
-    return open_old(m, start, info.size == 0);
+    return open_old(m, start, too_short);
 }
 
-err_t mapped_files_load(struct mapped_files *m)
+err_t mapped_files_load(struct mapped_files *m, bool mend)
 {
     struct buf starts = BUF_EMPTY;
     err_t e = fs_list(m->fs, m->folder, collect_start, &starts);   /* in order of their names, hence of their numbers */
@@ -141,7 +142,7 @@ err_t mapped_files_load(struct mapped_files *m)
     for (size_t i = 0; i < n && !e; i++) {
         int64_t start;
         memcpy(&start, starts.p + i * sizeof start, sizeof start);
-        e = load_one(m, start, i + 1 == n);
+        e = load_one(m, start, i + 1 == n, mend);
     }
     buf_done(&starts);
     return e;

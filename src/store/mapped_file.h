@@ -41,8 +41,9 @@ bool segment_start(const char *name, int64_t *out);
 void mapped_files_init(struct mapped_files *m, struct fs *fs, const char *folder, int64_t file_bytes);
 /* Drops every file; the files on disk stay. */
 void mapped_files_done(struct mapped_files *m);
-/* Opens what is in the folder. An empty last file is removed, as the original does. */
-err_t mapped_files_load(struct mapped_files *m) MUST_CHECK;
+/* Opens what is in the folder. An empty last file is removed, as the original does. After a bad stop (`mend`) a last file that is
+ * too short is one that mapped_files_cut() was at: it is made longer again. */
+err_t mapped_files_load(struct mapped_files *m, bool mend) MUST_CHECK;
 
 /* Makes the file on disk, with its blocks, and maps it. The name is not yet durable. Thread: any. */
 err_t mapped_file_make(struct fs *fs, const char *folder, int64_t start, int64_t size, struct mapped_file **out) MUST_CHECK;

@@ -22,6 +22,7 @@ enum {
     LENGTH_BYTES = 4,
     SEARCH_BYTES = 16 << 20,         /* where the next good record is looked for: four times the largest message */
     PENDING_BYTES = 64 << 10,        /* of one queue, before they are written */
+    PROGRESS_BYTES = 16 << 20,       /* from one word about it to the next */
 };
 
 struct recovery {
@@ -31,6 +32,8 @@ struct recovery {
     int64_t from;                    /* what begins before it is surely on disk */
     int64_t end;                     /* of the records */
     int64_t dispatched;              /* end of the last record that has an entry; -1: none has */
+    int64_t spoiled;                 /* a queue's end is damaged: records from here on are looked at again; INT64_MAX: none is */
+    int64_t told;                    /* the progress, as far as it was told */
 };
 
 /* --- 1: where to begin --- */
@@ -136,6 +139,14 @@ static int64_t step(const struct recovery *r, const struct mapped_file *f, int64
     return next;
 }
 
+static void tell_progress(struct recovery *r, int64_t at)
+{
+    const struct store_options *o = &r->s->options;
+    if (!o->progress || (at >= r->told && at - r->told < PROGRESS_BYTES)) return;
+    r->told = at;
+    o->progress(o->progress_ctx, at - commit_log_first(r->log), mapped_file_end(mapped_files_last(&r->log->files)) - commit_log_first(r->log));
+}
+
 static void scan(struct recovery *r)
 {
     int64_t at = r->from;
@@ -144,6 +155,7 @@ static void scan(struct recovery *r)
         int64_t next = step(r, f, at);
         if (next < 0) break;
         at = next;
+        tell_progress(r, at);
     }
     r->end = at;
 }
@@ -178,11 +190,13 @@ static err_t load_queue(void *ctx, struct consume_queue *q)
     err_t e = consume_queue_load(q, r->abnormal ? r->from : r->end);
     if (e) return e;
     q->new_files = r->abnormal;   /* whoever was killed may not have got to making their names durable */
-    struct queue_entry last;
+    struct queue_entry last = queue_entry_filler();
+    bool spoiled = !r->abnormal && consume_queue_is_spoiled(q);
     if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last)) {
         int64_t behind = last.log_offset + last.size;
         if (behind > r->dispatched) r->dispatched = behind;
     }
+    if (spoiled && last.log_offset < r->spoiled) r->spoiled = last.log_offset;
     consume_queue_rest(q);
     return NULL;
 }
@@ -269,6 +283,7 @@ static err_t redispatch(struct recovery *r, int64_t from)
         if (e) return e;
         int64_t next = step(r, f, at);
         at = next < 0 ? r->end : next;
+        tell_progress(r, at);
     }
     return NULL;
 }
@@ -276,6 +291,9 @@ static err_t redispatch(struct recovery *r, int64_t from)
 /* Everything that the queues on disk do not know. */
 static int64_t start_of_redispatch(const struct recovery *r)
 {
+    const struct mapped_file *spoiled = mapped_files_at(&r->log->files, r->spoiled);
+    if (spoiled) return spoiled->start;
+    if (r->spoiled < r->end) return commit_log_first(r->log);
     if (r->dispatched < 0) return commit_log_first(r->log);   /* no queues at all, say their folder was removed */
     if (r->abnormal || r->dispatched >= r->from) return r->from;
     const struct mapped_file *f = mapped_files_at(&r->log->files, r->dispatched);
@@ -320,7 +338,7 @@ static err_t start_empty(struct store *s)
 
 err_t recovery_run(struct store *s, bool abnormal)
 {
-    struct recovery r = {.s = s, .log = &s->log, .abnormal = abnormal, .dispatched = -1};
+    struct recovery r = {.s = s, .log = &s->log, .abnormal = abnormal, .dispatched = -1, .spoiled = INT64_MAX};
     if (!s->log.files.count) return start_empty(s);
     r.from = start_of_scan(&r);
     scan(&r);

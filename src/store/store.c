@@ -12,6 +12,7 @@
 enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255 };
 
 #define DELETED "deleted-"   /* then a number: queues of a deleted topic, on their way out */
+#define REBUILD "rebuild-"   /* what an interrupted 'skylark store rebuild' left */
 
 static char *path_in(const char *root, const char *name)
 {
@@ -162,7 +163,7 @@ static err_t mark_running(struct store *s, const char *path)
 static void remove_leftover(void *ctx, const char *name)
 {
     struct store *s = ctx;
-    if (!slice_starts(slice_text(name), SLICE(DELETED))) return;
+    if (!slice_starts(slice_text(name), SLICE(DELETED)) && !slice_starts(slice_text(name), SLICE(REBUILD))) return;
     char *path = path_in(s->options.root, name);
     err_drop(fs_remove_tree(s->fs, path), "it is tried again at the next start");
     free(path);
@@ -182,7 +183,8 @@ static err_t open_files(struct store *s)
     if (!e) e = fs_list(s->fs, s->options.root, remove_leftover, s);
     if (!e) e = queues_discover(&s->queues);
     if (!e) {
-        e = commit_log_open(&s->log, s->fs, s->tasks, s->options.log_folder, s->options.log_file_bytes, store_job_ended, s);
+        s->queues.files.mend = abnormal;
+        e = commit_log_open(&s->log, s->fs, s->tasks, s->options.log_folder, s->options.log_file_bytes, abnormal, store_job_ended, s);
     }
     if (!e) e = mark_running(s, path);
     if (!e) e = recovery_run(s, abnormal);

@@ -47,6 +47,9 @@ struct store_options {
     /* Called on the loop, in order, whenever messages became visible: [first, end) of one queue. */
     void (*arrived)(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end);
     void *arrived_ctx;
+    /* Called now and then while the store is opened; positions of the log. NULL is fine. */
+    void (*progress)(void *ctx, int64_t done, int64_t total);
+    void *progress_ctx;
 };
 
 /* Takes the folder's lock, recovers what an earlier run left, and starts the housekeeping timers.

@@ -29,13 +29,13 @@ struct node {
     struct buf dirty;         /* int64_t: blocks with a `before`, in the order they were changed */
 };
 
-enum change { MADE, GONE, MOVED };
+enum change { MADE, GONE, MOVED, TRADED };
 
 /* A change of names that is not on the disk yet. */
 struct name_change {
     enum change kind;
     char *path;
-    char *to;                 /* MOVED */
+    char *to;                 /* MOVED, TRADED */
     struct node *node;
 };
 
@@ -260,8 +260,48 @@ static void set_name(struct sim_fs *s, struct map *m, const char *path, struct n
     if (old) unref(s, old);
 }
 
+struct name_move {
+    char *from;
+    char *to;
+    struct node *node;
+};
+
+/* `from` and all below it gets the same names below `to`. */
+static void plan_moves(struct map *m, const char *from, const char *to, struct buf *out)
+{
+    struct map_entry *e;
+    size_t n = strlen(from);
+    for (size_t at = 0; (e = map_next(m, &at));) {
+        const char *path = (const char *)e->key.p;
+        if (strncmp(path, from, n) || (path[n] && path[n] != '/')) continue;
+        char target[4096];
+        snprintf(target, sizeof target, "%s%s", to, path + n);
+        struct name_move move = {must_strdup(path), must_strdup(target), ref(e->value)};
+        buf_put(out, &move, sizeof move);
+    }
+}
+
+/* One step also for folders: a power cut finds all of it done, or nothing. */
+static void trade(struct sim_fs *s, struct map *m, const char *a, const char *b)
+{
+    struct buf moves = BUF_EMPTY;
+    plan_moves(m, a, b, &moves);
+    plan_moves(m, b, a, &moves);
+    const struct name_move *move = (const struct name_move *)(const void *)moves.p;
+    size_t count = moves.n / sizeof *move;
+    for (size_t i = 0; i < count; i++) set_name(s, m, move[i].from, NULL);
+    for (size_t i = 0; i < count; i++) {
+        set_name(s, m, move[i].to, move[i].node);
+        unref(s, move[i].node);
+        free(move[i].from);
+        free(move[i].to);
+    }
+    buf_done(&moves);
+}
+
 static void apply(struct sim_fs *s, struct map *m, const struct name_change *c)
 {
+    if (c->kind == TRADED) trade(s, m, c->path, c->to);
     if (c->kind == MADE) set_name(s, m, c->path, c->node);
     if (c->kind == GONE || c->kind == MOVED) set_name(s, m, c->path, NULL);
     if (c->kind == MOVED) set_name(s, m, c->to, c->node);
@@ -641,6 +681,17 @@ static err_t sim_rename(struct fs *fs, const char *from, const char *to)
     return NULL;
 }
 
+static err_t sim_exchange(struct fs *fs, const char *a, const char *b)
+{
+    struct sim_fs *s = sim_of(fs);
+    err_t e = enter(s, SIM_NAME, "exchange", a);
+    if (e) return e;
+    if (!node_at(s, a)) return not_found("exchange", a);
+    if (!node_at(s, b)) return not_found("exchange", b);
+    note_change(s, TRADED, a, b, node_at(s, a));
+    return NULL;
+}
+
 static err_t sim_info(struct fs *fs, const char *path, struct file_info *out)
 {
     struct sim_fs *s = sim_of(fs);
@@ -648,7 +699,7 @@ static err_t sim_info(struct fs *fs, const char *path, struct file_info *out)
     if (e) return e;
     struct node *n = node_at(s, path);
     if (!n) return not_found("look at", path);
-    *out = (struct file_info){.size = n->size, .modified_ms = n->modified_ms, .folder = n->folder};
+    *out = (struct file_info){.size = n->size, .modified_ms = n->modified_ms, .disk_bytes = n->size, .folder = n->folder};
     return NULL;
 }
 
@@ -682,7 +733,7 @@ static const struct fs_ops sim_ops = {
     .set_size = sim_set_size, .allocate = sim_allocate, .size = sim_size, .map = sim_map, .unmap = sim_unmap,
     .lock = sim_lock, .make_folder = sim_make_folder, .sync_folder = sim_sync_folder,
     .sync_all = sim_sync_all, .used_percent = sim_used_percent, .remove = sim_remove,
-    .rename = sim_rename, .info = sim_info, .list = sim_list,
+    .rename = sim_rename, .exchange = sim_exchange, .info = sim_info, .list = sim_list,
 };
 
 /* --- the whole --- */

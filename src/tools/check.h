@@ -1,0 +1,40 @@
+/* check.h - what the parts of a check share. The room's own.
+ * Order    the log comes first: it says where the records end and what the queues should hold */
+#ifndef SKYLARK_TOOLS_CHECK_H
+#define SKYLARK_TOOLS_CHECK_H
+
+#include "base/map.h"
+#include "tools/report.h"
+#include "tools/view.h"
+
+/* What the log says of one queue. */
+struct seen_queue {
+    int64_t next;              /* offset of its next message */
+    int64_t records;
+    int64_t log_offset;        /* of its last record */
+    bool began_again;          /* a topic that was deleted and made again counts from 0 again */
+    bool has_folder;
+};
+
+struct check {
+    struct view v;
+    struct report r;
+    struct map seen;           /* topic, then number in 4 bytes: struct seen_queue */
+    int64_t end;               /* of the records */
+    int64_t last_at;           /* where the last one begins */
+    int64_t last_ms;           /* store time of the newest record */
+    int64_t records, entries, keys;
+    int64_t gap_at;            /* the file went on without a record from there on; -1: no */
+    int64_t gap_size;
+    bool gap_is_zero;
+};
+
+struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue_id, bool make);
+
+void check_log(struct check *c);
+void check_queues(struct check *c);
+void check_index(struct check *c);
+void check_checkpoint(struct check *c);
+void check_config(struct check *c);
+
+#endif
