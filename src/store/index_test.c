@@ -203,6 +203,13 @@ TEST(index_file, damaged_chains_end_instead_of_going_round)
 
 static bool nothing_to_read(void *ctx, int64_t from, struct pinned *out) { return (void)ctx, (void)from, (void)out, false; }
 
+static struct index *empty_index(struct fake_tasks *tasks, const char *folder)
+{
+    fake_tasks_init(tasks, 1764460800000);
+    struct index_options o = {.fs = fs_real(), .tasks = &tasks->tasks, .folder = folder, .shape = small, .read = nothing_to_read};
+    return index_new(&o, 0, 0);
+}
+
 static void note(struct index *ix, int64_t log_offset)
 {
     struct message m = {.topic = SLICE("T"), .unique_key = SLICE("U"), .keys_known = true};
@@ -214,11 +221,7 @@ TEST(index, messages_that_come_while_keys_are_written_wait_for_others)
 {
     struct fake_tasks tasks;
     char *folder = test_folder();
-    fake_tasks_init(&tasks, 1764460800000);
-    struct index *ix = index_new(
-        &(struct index_options){
-            .fs = fs_real(), .tasks = &tasks.tasks, .folder = folder, .shape = small, .read = nothing_to_read},
-        0, 0);
+    struct index *ix = empty_index(&tasks, folder);
     note(ix, 0);
     EXPECT(index_is_idle(ix));
     fake_tasks_advance(&tasks, 1000);
@@ -241,11 +244,7 @@ TEST(index, what_a_stop_finds_waiting_is_written_before_it_ends)
 {
     struct fake_tasks tasks;
     char *folder = test_folder();
-    fake_tasks_init(&tasks, 1764460800000);
-    struct index *ix = index_new(
-        &(struct index_options){
-            .fs = fs_real(), .tasks = &tasks.tasks, .folder = folder, .shape = small, .read = nothing_to_read},
-        0, 0);
+    struct index *ix = empty_index(&tasks, folder);
     note(ix, 0);
     note(ix, 100);
     EXPECT_EQ(index_state(ix).newest_offset, 0);
