@@ -297,9 +297,11 @@ static int64_t good_behind(struct consume_queue *q, int64_t at, int64_t high, in
 }
 
 /* S6: what is good is a prefix. Entries are in the order of the log, so all behind the first one that points too far, or that
- * was lost and reads as zeros, is to be written again. But one that is damaged, with good ones behind it, is not the end. */
+ * was lost and reads as zeros, is to be written again. But after a good stop one that is damaged, with good ones behind it, is not the
+ * end. After a bad one it is: a power cut may have brought back entries of an earlier run behind it. */
 static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
 {
+    if (q->files->mend) return search_end(q, low, high, log_limit);
     for (;;) {
         int64_t end = search_end(q, low, high, log_limit), next = good_behind(q, end, high, log_limit);
         if (next < 0) return end;
