@@ -301,13 +301,13 @@ static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int6
     }
 }
 
-bool consume_queue_is_spoiled(struct consume_queue *q)
+bool consume_queue_is_spoiled(struct consume_queue *q, int64_t from, int64_t log_end)
 {
     struct queue_entry e;
     q->end++;   /* for this one look */
-    bool spoiled = consume_queue_get(q, q->end - 1, &e) && (e.log_offset || e.size || e.tag_hash);
+    bool there = consume_queue_get(q, q->end - 1, &e) && (e.log_offset || e.size || e.tag_hash);
     q->end--;
-    return spoiled;
+    return there && !(queue_entry_is_written(e) && e.log_offset >= from && e.log_offset <= log_end - e.size);
 }
 
 static void find_end(struct consume_queue *q, const struct buf *starts, size_t count, int64_t log_limit)

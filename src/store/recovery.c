@@ -191,7 +191,7 @@ static err_t load_queue(void *ctx, struct consume_queue *q)
     if (e) return e;
     q->new_files = r->abnormal;   /* whoever was killed may not have got to making their names durable */
     struct queue_entry last = queue_entry_filler();
-    bool spoiled = !r->abnormal && consume_queue_is_spoiled(q);
+    bool spoiled = consume_queue_is_spoiled(q, r->abnormal ? r->from : r->end, r->end);
     if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last)) {
         int64_t behind = last.log_offset + last.size;
         if (behind > r->dispatched) r->dispatched = behind;
