@@ -261,7 +261,7 @@ static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last,
 
 static bool points_below(struct queue_entry e, int64_t log_limit)
 {
-    return queue_entry_is_written(e) && (queue_entry_is_filler(e) || e.log_offset + e.size <= log_limit);
+    return queue_entry_is_written(e) && (queue_entry_is_filler(e) || e.log_offset <= log_limit - e.size);
 }
 
 static bool entry_is_good(struct consume_queue *q, int64_t at, int64_t log_limit)

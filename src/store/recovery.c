@@ -46,8 +46,8 @@ static bool first_record(const struct mapped_file *f, struct message *m)
 
 static int64_t sure_ms(const struct checkpoint *c)
 {
-    int64_t ms = (c->log_ms < c->queues_ms ? c->log_ms : c->queues_ms) - MARGIN_MS;
-    return ms > 0 ? ms : 0;
+    int64_t ms = c->log_ms < c->queues_ms ? c->log_ms : c->queues_ms;
+    return ms > MARGIN_MS ? ms - MARGIN_MS : 0;
 }
 
 /* The newest file that the checkpoint's times vouch for, as the original finds it. */
