@@ -5,7 +5,7 @@
 
 void json_begin(struct json *j, struct slice text, struct arena *arena)
 {
-    *j = (struct json){.p = text.p, .end = text.p + text.n, .start = text.p, .arena = arena};
+    *j = (struct json){.p = text.p, .end = text.n ? text.p + text.n : text.p, .start = text.p, .arena = arena};
     if (slice_starts(text, SLICE("\xEF\xBB\xBF"))) j->p += 3;   /* byte order mark */
 }
 

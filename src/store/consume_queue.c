@@ -262,7 +262,7 @@ static err_t check_size(struct consume_queue *q, int64_t first_entry, bool last,
 
 static bool points_below(struct queue_entry e, int64_t log_limit)
 {
-    return queue_entry_is_written(e) && (queue_entry_is_filler(e) || e.log_offset + e.size <= log_limit);
+    return queue_entry_is_written(e) && (queue_entry_is_filler(e) || e.log_offset <= log_limit - e.size);
 }
 
 static bool entry_is_good(struct consume_queue *q, int64_t at, int64_t log_limit)
@@ -309,13 +309,13 @@ static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int6
     }
 }
 
-bool consume_queue_is_spoiled(struct consume_queue *q)
+bool consume_queue_is_spoiled(struct consume_queue *q, int64_t from, int64_t log_end)
 {
     struct queue_entry e;
     q->end++;   /* for this one look */
-    bool spoiled = consume_queue_get(q, q->end - 1, &e) && (e.log_offset || e.size || e.tag_hash);
+    bool there = consume_queue_get(q, q->end - 1, &e) && (e.log_offset || e.size || e.tag_hash);
     q->end--;
-    return spoiled;
+    return there && !(queue_entry_is_written(e) && e.log_offset >= from && e.log_offset <= log_end - e.size);
 }
 
 static void find_end(struct consume_queue *q, const struct buf *starts, size_t count, int64_t log_limit)

@@ -65,8 +65,8 @@ void consume_queue_folder(const struct consume_queue *q, char out[static 1024]);
 
 /* Finds the files on disk, and how many entries from the start on point below log_limit; end and next stand behind them. */
 err_t consume_queue_load(struct consume_queue *q, int64_t log_limit) MUST_CHECK;
-/* Something is behind `end`: after a good stop that is damage, for nothing was written there. */
-bool consume_queue_is_spoiled(struct consume_queue *q);
+/* Something is behind `end` that is no entry for a record between `from` and `log_end`: it was one, and is damaged. */
+bool consume_queue_is_spoiled(struct consume_queue *q, int64_t from, int64_t log_end);
 /* Makes everything behind `end` read as zeros, and removes the files there. */
 err_t consume_queue_trim(struct consume_queue *q) MUST_CHECK;
 

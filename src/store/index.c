@@ -505,6 +505,17 @@ static void open_one(void *ctx, const char *name)
     err_drop(fs_remove(ix->options.fs, path), "it is built again beside it");
 }
 
+/* Keys are added to the newest file. One whose times are wrong would hide them; what is in it is built again from the log. */
+static void drop_newest_if_wrong(struct index *ix)
+{
+    struct index_file *f = newest(ix);
+    if (!f || index_file_times_fit(f)) return;
+    log_warn("index.file_removed path=\"%s\" why=\"its header is damaged\"", f->path);
+    err_drop(fs_remove(ix->options.fs, f->path), "it is built again beside it");
+    index_file_close(f);
+    ix->count--;
+}
+
 struct index *index_new(const struct index_options *options, int64_t log_first, int64_t log_end)
 {
     struct index *ix = must_zero(sizeof *ix);
@@ -519,6 +530,7 @@ struct index *index_new(const struct index_options *options, int64_t log_first, 
     ix->job.work.done = job_done;
     timer_init(&ix->timer, timer_fired, ix);
     err_drop(fs_list(options->fs, ix->folder, open_one, ix), "what is not there is built again");
+    drop_newest_if_wrong(ix);
     const struct index_file *f = newest(ix);
     ix->first = log_first;
     ix->fresh_from = log_end;

@@ -270,6 +270,13 @@ err_t index_file_add(struct index_file *f, const struct index_key *keys, size_t 
 
 /* --- repair --- */
 
+bool index_file_times_fit(const struct index_file *f)
+{
+    if (f->doubtful || f->next <= FIRST_ENTRY + 1) return true;   /* the first counts from where the file before ended */
+    int32_t last = (int32_t)get_be32(f->bytes + entry_at(f->shape, f->next - 1) + 12);
+    return f->begin_ms > 0 && f->begin_ms <= f->end_ms && seconds_since(f->begin_ms, f->end_ms) == last;
+}
+
 /* Entries are added in the order of the log; what never reached the disk reads as zeros. */
 static bool is_sound(const struct index_file *f, int32_t number, int64_t before)
 {

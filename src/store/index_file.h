@@ -70,6 +70,8 @@ static inline int64_t index_file_offset(const struct index_file *f, int32_t numb
     return (int64_t)get_be64(f->bytes + INDEX_HEADER_BYTES + (int64_t)f->shape.slots * INDEX_SLOT_BYTES +
                              (int64_t)number * INDEX_ENTRY_BYTES + 4);
 }
+/* The times of the header are those that the entries count from and end with. */
+bool index_file_times_fit(const struct index_file *f);
 /* After a power cut, or when the header is in doubt: keeps the entries up to the first that cannot be, and makes the slots anew from them. */
 err_t index_file_repair(struct index_file *f) MUST_CHECK;
 

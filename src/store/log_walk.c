@@ -5,7 +5,8 @@
 #include <assert.h>
 
 enum {
-    WINDOW_BYTES = 1 << 20,
+    WALK_BYTES = 1 << 20,
+    LOOK_BYTES = 16 << 10,
     RECORD_BYTES_MAX = 256 << 20,   /* no message is larger; so much memory may one take */
 };
 
@@ -37,7 +38,7 @@ static err_t view(struct log_walk *w, int64_t at, int64_t want, struct slice *ou
     if (want > w->end - at) want = w->end - at;
     bool there = at >= w->window_at && at + want <= w->window_at + (int64_t)w->window.n;
     if (!there) {
-        int64_t n = want > WINDOW_BYTES ? want : WINDOW_BYTES;
+        int64_t n = want > w->at_once ? want : w->at_once;
         if (n > w->end - at) n = w->end - at;
         buf_clear(&w->window);
         buf_reserve(&w->window, (size_t)n);
@@ -145,6 +146,7 @@ err_t log_walk_next(struct log_walk *w, struct log_step *out)
 {
     struct slice bytes;
     *out = (struct log_step){.kind = LOG_FILE_END, .at = w->at};
+    w->at_once = WALK_BYTES;
     if (w->at >= w->end) return NULL;
     err_t e = read_record(w, w->at, out);
     if (e) return e;
@@ -168,5 +170,6 @@ err_t log_walk_next(struct log_walk *w, struct log_step *out)
 err_t log_walk_read(struct log_walk *w, int64_t at, struct log_step *out)
 {
     *out = (struct log_step){.kind = LOG_NO_RECORD, .at = at};
+    w->at_once = LOOK_BYTES;
     return at >= w->start && at < w->end ? read_record(w, at, out) : NULL;
 }

@@ -37,6 +37,7 @@ struct log_walk {
     int64_t at;                /* where the next step begins */
     struct buf window;
     int64_t window_at;
+    int64_t at_once;           /* bytes to read: more for a walk than for a record somewhere */
 };
 
 /* The file at `path`, whose first byte is that position of the log; begins there. Opened for reading only. */

@@ -46,8 +46,8 @@ static bool first_record(const struct mapped_file *f, struct message *m)
 
 static int64_t sure_ms(const struct checkpoint *c)
 {
-    int64_t ms = (c->log_ms < c->queues_ms ? c->log_ms : c->queues_ms) - MARGIN_MS;
-    return ms > 0 ? ms : 0;
+    int64_t ms = c->log_ms < c->queues_ms ? c->log_ms : c->queues_ms;
+    return ms > MARGIN_MS ? ms - MARGIN_MS : 0;
 }
 
 /* The newest file that the checkpoint's times vouch for, as the original finds it. */
@@ -191,7 +191,7 @@ static err_t load_queue(void *ctx, struct consume_queue *q)
     if (e) return e;
     q->new_files = r->abnormal;   /* whoever was killed may not have got to making their names durable */
     struct queue_entry last = queue_entry_filler();
-    bool spoiled = !r->abnormal && consume_queue_is_spoiled(q);
+    bool spoiled = consume_queue_is_spoiled(q, r->abnormal ? r->from : r->end, r->end);
     if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last)) {
         int64_t behind = last.log_offset + last.size;
         if (behind > r->dispatched) r->dispatched = behind;

@@ -214,12 +214,15 @@ static bool on_entry(void *ctx, const struct view_entry *e)
 static err_t dump_queue(struct dump *d)
 {
     err_t e = NULL;
+    bool found = false;
     for (size_t i = 0; i < d->v.queue_count && !e; i++) {
         const struct view_queue *q = &d->v.queues[i];
         if (!wants_topic(d, slice_text(q->topic), q->id)) continue;
+        found = true;
         if (!d->v.options->json) fprintf(d->out, "%s queue %d: offset, position, size, hash of the tag\n", q->topic, q->id);
         for (size_t j = 0; j < q->count && !e && d->lines < d->d->limit; j++) e = view_queue_file(&d->v, q, &q->files[j], on_entry, d);
     }
+    if (!e && !found) e = err_new(ERR_NOT_FOUND, "there is no such queue in %s; 'skylark store stats' lists what there is", d->v.root);
     return e;
 }
 

@@ -43,7 +43,7 @@ static bool on_old_entry(void *ctx, const struct view_entry *e)
 {
     struct keeping *k = ctx;
     int64_t log_end = k->r->store->log.written;
-    bool good = queue_entry_is_written(e->entry) && (queue_entry_is_filler(e->entry) || e->entry.log_offset + e->entry.size <= log_end);
+    bool good = queue_entry_is_written(e->entry) && (queue_entry_is_filler(e->entry) || e->entry.log_offset <= log_end - e->entry.size);
     if (!good || (k->end >= 0 && e->offset != k->end)) return false;   /* only a prefix is (S6) */
     k->end = e->offset + 1;
     if (e->offset < k->next) return true;

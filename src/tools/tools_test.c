@@ -216,6 +216,20 @@ TEST(dump, records_are_chosen_by_place_topic_queue_and_key)
     tools_fixture_free(t);
 }
 
+TEST(dump, a_queue_that_is_not_there_is_an_error)
+{
+    struct tools_fixture *t = tools_fixture_new(false);
+    struct dump_options d = everything;
+    d.what = DUMP_QUEUE;
+    d.topic = "TopicA";
+    d.queue_id = 1;
+    EXPECT_OK(tools_fixture_dump(t, &d));
+    EXPECT_EQ(lines(t), 1 + 13);
+    d.queue_id = 7;
+    EXPECT_ERR(tools_fixture_dump(t, &d), ERR_NOT_FOUND);
+    tools_fixture_free(t);
+}
+
 TEST(dump, damaged_records_and_what_is_between_records_are_shown)
 {
     struct tools_fixture *t = tools_fixture_new(false);

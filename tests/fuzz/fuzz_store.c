@@ -99,6 +99,12 @@ static bool open_and_use(const struct store_options *o, struct fs *fs, struct fa
     bool opened = !e;
     if (opened) {
         read_all(s);
+        for (int i = 0; i < 4; i++) {   /* the scrub */
+            fake_tasks_advance(tasks, 5000);
+            fake_tasks_settle(tasks);
+        }
+        FUZZ_EXPECT(!store_counts(s).scrub_left_bytes);
+        read_all(s);
         add_one(s, tasks);
         e = store_close(s);
         fake_tasks_settle(tasks);
@@ -116,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     fake_tasks_init(&tasks, 1700000000000);
     struct store_options o = {.root = "/s", .log_file_bytes = LOG_BYTES, .queue_file_entries = ENTRIES, .sync_flush = p[0] & FLAG_SYNC, .sync_timeout_ms = 5000,
                               .flush_interval_ms = 500, .queue_flush_interval_ms = 1000, .max_message_bytes = 1024,
-                              .store_host = {.ip = {127, 0, 0, 1}, .port = 10911}};
+                              .store_host = {.ip = {127, 0, 0, 1}, .port = 10911}, .scrub_bytes_per_second = 1 << 30};
     lay_out(sim_fs_disk(disk), slice_of(p, n));
     if (open_and_use(&o, sim_fs_disk(disk), &tasks)) FUZZ_EXPECT(open_and_use(&o, sim_fs_disk(disk), &tasks));
     fake_tasks_done(&tasks);
