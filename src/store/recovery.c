@@ -331,6 +331,7 @@ static err_t start_empty(struct store *s)
 {
     err_t e = fs_remove_tree(s->fs, s->queues.files.folder);
     if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
+    if (!e) e = fs_sync_folder(s->fs, s->options.root);   /* S10: what lies in a folder without a name is lost with it */
     queues_done(&s->queues);
     queues_init(&s->queues, s->fs, s->options.root, s->options.queue_file_entries);
     return e ? e : commit_log_start(&s->log, 0);

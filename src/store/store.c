@@ -122,13 +122,22 @@ static err_t take_lock(struct store *s)
     return e;
 }
 
+/* So that its name is durable, with that of `abort`, before anything is written into it (S10). */
+static err_t make_checkpoint(struct store *s)
+{
+    struct file *f;
+    err_t e = fs_open(s->fs, s->checkpoint_path, FILE_CREATE, &f);
+    if (!e) file_close(f);
+    return e;
+}
+
 static err_t load_checkpoint(struct store *s)
 {
     struct buf bytes = BUF_EMPTY;
     err_t e = fs_read_file(s->fs, s->checkpoint_path, CHECKPOINT_BYTES, &bytes);
     if (err_code(e) == ERR_NOT_FOUND) {
         err_free(e);   /* a new store, or one that never lived long enough */
-        e = NULL;
+        e = make_checkpoint(s);
     }
     if (!e) checkpoint_decode(buf_slice(&bytes), &s->checkpoint);
     buf_done(&bytes);
