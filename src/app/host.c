@@ -214,13 +214,13 @@ static err_t start(struct host *h)
     err_t e = begin_log(any);
     if (!e) e = process_allow_files(FILES_LEAST);
     if (!e) e = real_loop_new(&h->loop);
+    const int signals[] = {SIGTERM, SIGINT, SIGHUP};   /* before anybody can see that we are there: handled once the loop runs */
+    for (size_t i = 0; !e && i < sizeof signals / sizeof *signals; i++) e = real_loop_on_signal(h->loop, signals[i], on_signal, h);
     if (!e && h->namesrv_config && !h->namesrv_config->namesrv.kv_path)
         e = set_text(h->namesrv_config, "kvConfigPath", "%s/namesrv/kvConfig.json", any->skylark.data_folder);
     if (!e && h->namesrv_config) e = start_namesrv(h);
     if (!e && h->broker_config) e = fill_in(h);
     if (!e && h->broker_config) e = start_broker(h);
-    const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-    for (size_t i = 0; !e && i < sizeof signals / sizeof *signals; i++) e = real_loop_on_signal(h->loop, signals[i], on_signal, h);
     if (e) return e;
     config_report_ignored(any);
     if (h->broker && pthread_create(&h->broker_thread, NULL, run_broker, h)) return err_new(ERR_IO, "cannot start a thread");
@@ -230,6 +230,7 @@ static err_t start(struct host *h)
 
 static err_t stop(struct host *h)
 {
+    h->stopping = true;   /* a signal that comes now, after a start that failed, changes nothing */
     if (h->broker_runs) {
         pthread_join(h->broker_thread, NULL);
         real_loop_adopt(h->broker_loop);
