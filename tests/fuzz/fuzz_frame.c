@@ -52,7 +52,7 @@ static void encode_again(const struct frame *f, struct frame *second)
     frame_end(&w, f->body.n);
     buf_put_slice(&b, f->body);
     err_t e = frame_decode(b.p, b.n, second);
-    if (!e) {
+    if (!e && has_plain_names(f)) {
         FUZZ_EXPECT(second->code == f->code && second->opaque == f->opaque && second->flag == f->flag);
         FUZZ_EXPECT(second->count == f->count && slice_eq(second->body, f->body));
         for (size_t i = 0; i < f->count; i++) FUZZ_EXPECT(slice_eq(second->fields[i].name, f->fields[i].name));
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     e = frame_decode(copy, n, &first);
     if (!e) {
         decode_headers(&first);
-        if (has_plain_names(&first)) encode_again(&first, &second);
+        encode_again(&first, &second);
     }
     err_free(e);
     free(copy);
