@@ -13,9 +13,9 @@ enum { SCAN_MS = 10000 };
 
 /* --- requests --- */
 
-static void dispatch(void *ctx, struct call *call)
+void broker_dispatch(void *broker, struct call *call)
 {
-    struct broker *b = ctx;
+    struct broker *b = broker;
     enum { EVERY_PORT, MAIN_PORT };
     bool is_fast = rpc_conn_tag(call->conn) == PORT_FAST;
     switch (call->code) {
@@ -163,7 +163,7 @@ static err_t listen_fast(struct broker *b, const struct rpc_service *service, co
 
 static err_t listen(struct broker *b)
 {
-    struct rpc_service service = {.handle = dispatch, .closed = on_closed, .ctx = b};
+    struct rpc_service service = {.handle = broker_dispatch, .closed = on_closed, .ctx = b};
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)b->cfg->netty.idle_seconds * 1000;
     options.metrics = &b->metrics;
@@ -203,6 +203,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     random_init(&b->random, options->seed);
     members_init(&b->members, b->tasks, on_group_changed, b);
     hold_init(&b->hold, b->tasks);
+    list_init(&b->disk_waits);
     locks_init(&b->locks, b->tasks);
     timer_init(&b->scan, scan, b);
     e = open_data(b);
@@ -234,6 +235,7 @@ err_t broker_free(struct broker *b)
     registration_free(b->registration);
     b->registration = NULL;
     timer_stop(b->tasks, &b->scan);
+    disk_end(b);
     hold_done(&b->hold);
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     rpc_listener_close(b->main_port);

@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "base/metrics.h"
 #include "broker/broker.h"
+#include "broker/disk/disk.h"
 #include "broker/hold/hold.h"
 #include "broker/locks/locks.h"
 #include "broker/members/members.h"
@@ -32,6 +33,7 @@ struct broker {
     struct offsets *offsets;
     struct members members;
     struct hold hold;
+    struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */
     struct metrics metrics;
     int64_t start_ms;                   /* wall_ms */
     struct locks locks;
@@ -54,6 +56,8 @@ struct broker {
 #define SEE_FAQ "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
 /* --- broker.c --- */
+/* A request, as if it had just come in. */
+void broker_dispatch(void *broker, struct call *call);
 /* When old files go, as configured. CONFIG: deleteWhen is no list of hours. */
 err_t broker_clean_rules(const struct config *cfg, struct clean_options *out) MUST_CHECK;
 

@@ -133,6 +133,36 @@ void frame_begin(struct frame_writer *w, struct buf *out, const struct frame_hea
     buf_put_be32(out, 0);
 }
 
+static size_t borrowed_bytes(const struct frame *f)
+{
+    size_t n = f->remark.n + f->body.n;
+    for (size_t i = 0; i < f->count; i++) n += f->fields[i].name.n + f->fields[i].value.n;
+    return n;
+}
+
+static void copy_slice(struct slice *s, uint8_t **at)
+{
+    if (!s->n) return;
+    memcpy(*at, s->p, s->n);
+    s->p = *at;
+    *at += s->n;
+}
+
+struct frame *frame_copy(const struct frame *f)
+{
+    size_t head = offsetof(struct frame, fields) + f->count * sizeof *f->fields;
+    struct frame *copy = must_alloc(head + borrowed_bytes(f));
+    uint8_t *at = (uint8_t *)copy + head;
+    memcpy(copy, f, head);
+    copy_slice(&copy->remark, &at);
+    copy_slice(&copy->body, &at);
+    for (size_t i = 0; i < f->count; i++) {
+        copy_slice(&copy->fields[i].name, &at);
+        copy_slice(&copy->fields[i].value, &at);
+    }
+    return copy;
+}
+
 void frame_put(struct frame_writer *w, struct slice name, struct slice value)
 {
     w->count++;

@@ -51,6 +51,9 @@ err_t frame_decode(uint8_t *p, size_t n, struct frame *out) MUST_CHECK;
 /* The value of a field, p NULL when there is none. */
 struct slice frame_get(const struct frame *f, struct slice name);
 
+/* One piece of memory with all that f borrows, for a request that is looked at again later. Released with free(). */
+struct frame *frame_copy(const struct frame *f);
+
 /* What stands in a header besides its fields. */
 struct frame_head {
     enum frame_form form;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Of the whole process. They wait for disks: eight for reads of the past, and one for each kind of job that a store has besides. */
+#define WORKERS "16"
+
 static struct uv_loop *of_tasks(struct tasks *t) { return (struct uv_loop *)t; }
 
 err_t uv_error(int number, const char *what)
@@ -217,6 +220,7 @@ static const struct tasks_ops uv_tasks_ops = {
 err_t real_loop_new(struct loop **out)
 {
     struct uv_loop *l = must_zero(sizeof *l);
+    setenv("UV_THREADPOOL_SIZE", WORKERS, 0);   /* heeded when the first job is given away */
     int failed = uv_loop_init(&l->uv);
     if (failed) {
         free(l);

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct real_file {
@@ -25,14 +28,24 @@ static const char *path_of(struct file *f) { return ((struct real_file *)f)->pat
 static err_t failed(const char *what, const char *path)
 {
     int number = errno;
-    enum err_code code = number == ENOENT ? ERR_NOT_FOUND : number == ENOSPC || number == EDQUOT ? ERR_DISK_FULL : ERR_IO;
+    enum err_code code = number == ENOENT ? ERR_NOT_FOUND : number == ENOSPC || number == EDQUOT ? ERR_DISK_FULL
+                       : number == EAGAIN ? ERR_NOT_IN_MEMORY : ERR_IO;
     return err_new(code, "%s %s: %s", what, path, strerror(number));
+}
+
+/* Fails with EAGAIN when the name is not in memory. Kernels, and sandboxes, that do not know how are asked the usual way. */
+static int open_cached(const char *path, int flags)
+{
+    struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_CACHED};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd >= 0 || errno == EAGAIN || errno == ENOENT) return fd;
+    return open(path, flags);
 }
 
 static err_t real_open(struct fs *fs, const char *path, enum file_mode mode, struct file **out)
 {
     int flags = (mode == FILE_READ ? O_RDONLY : O_RDWR) | (mode == FILE_CREATE ? O_CREAT : 0) | O_CLOEXEC;
-    int fd = open(path, flags, 0644);
+    int fd = mode == FILE_WRITE_CACHED ? open_cached(path, flags) : open(path, flags, 0644);
     if (fd < 0) return failed("open", path);
     struct real_file *f = must_alloc(sizeof *f + strlen(path) + 1);
     f->file.fs = fs;
@@ -69,6 +82,23 @@ static err_t real_read_at(struct file *f, int64_t at, void *p, size_t n, size_t 
     while (got < n) {
         ssize_t done = pread(fd_of(f), to + got, n - got, at + (int64_t)got);
         if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return failed("read", path_of(f));
+        if (done == 0) break;
+        got += (size_t)done;
+    }
+    *out_n = got;
+    return NULL;
+}
+
+static err_t real_read_cached(struct file *f, int64_t at, void *p, size_t n, size_t *out_n)
+{
+    uint8_t *to = p;
+    size_t got = 0;
+    while (got < n) {
+        struct iovec part = {to + got, n - got};
+        ssize_t done = preadv2(fd_of(f), &part, 1, at + (int64_t)got, RWF_NOWAIT);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0 && errno == EOPNOTSUPP) return real_read_at(f, at, p, n, out_n);   /* a disk that does not know how */
         if (done < 0) return failed("read", path_of(f));
         if (done == 0) break;
         got += (size_t)done;
@@ -115,6 +145,41 @@ static void real_unmap(struct fs *fs, const uint8_t *p, int64_t size)
 {
     (void)fs;
     munmap((void *)p, (size_t)size);
+}
+
+static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+static size_t real_in_memory(struct fs *fs, const uint8_t *p, size_t n)
+{
+    enum { PAGES = 64 };
+    unsigned char there[PAGES];
+    size_t page = page_bytes(), before = (uintptr_t)p % page, left = before + n, found = 0;
+    uint8_t *from = (uint8_t *)p - before;
+    (void)fs;
+    while (found < left) {
+        size_t pages = (left - found + page - 1) / page;
+        if (pages > PAGES) pages = PAGES;
+        if (mincore(from + found, pages * page, there)) return n;   /* it cannot be told: as if there were only memory */
+        for (size_t i = 0; i < pages; i++, found += page)
+            if (!(there[i] & 1)) return found > before ? found - before : 0;
+    }
+    return n;
+}
+
+/* First all of it is asked for, so that the disk can read it in one go; then what is needed is waited for. */
+static err_t real_fetch(struct fs *fs, const uint8_t *p, size_t n, size_t ahead)
+{
+    size_t before = (uintptr_t)p % page_bytes();
+    uint8_t *from = (uint8_t *)p - before;
+    (void)fs;
+    if (madvise(from, before + n + ahead, MADV_WILLNEED) && errno != ENOMEM) return failed("read ahead", "a mapped file");
+    while (madvise(from, before + n, MADV_POPULATE_READ)) {
+        if (errno == EINTR) continue;
+        if (errno != EINVAL) return err_new(ERR_IO, "read a mapped file: %s", strerror(errno == EFAULT ? EIO : errno));
+        for (size_t i = 0; i < before + n; i += page_bytes()) (void)*(volatile uint8_t *)(from + i);   /* a kernel before 5.14 */
+        break;
+    }
+    return NULL;
 }
 
 static err_t real_lock(struct file *f)
@@ -236,7 +301,8 @@ static err_t real_list(struct fs *fs, const char *path, void (*each)(void *ctx, 
 }
 
 static const struct fs_ops real_ops = {
-    .open = real_open, .close = real_close, .write_at = real_write_at, .read_at = real_read_at, .sync = real_sync,
+    .open = real_open, .close = real_close, .write_at = real_write_at, .read_at = real_read_at,
+    .read_cached = real_read_cached, .in_memory = real_in_memory, .fetch = real_fetch, .sync = real_sync,
     .set_size = real_set_size, .allocate = real_allocate, .size = real_size, .map = real_map, .unmap = real_unmap,
     .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder,
     .sync_all = real_sync_all, .used_percent = real_used_percent, .remove = real_remove,

@@ -1,7 +1,7 @@
 /* file.h - the disk, behind an interface: fs_real() is the kernel's, tests/kit has one in memory that can lose power,
  * fill up and fail.
  * Threads  any, one file at a time per thread; loops call only what cannot block for long (write_at, read_at, map)
- * Errors   IO, DISK_FULL (no space), NOT_FOUND, LOCKED
+ * Errors   IO, DISK_FULL (no space), NOT_FOUND, LOCKED, NOT_IN_MEMORY (only where it is said)
  * Units    bytes */
 #ifndef SKYLARK_OS_FILE_H
 #define SKYLARK_OS_FILE_H
@@ -16,6 +16,7 @@ enum file_mode {
     FILE_READ,            /* must exist */
     FILE_WRITE,           /* read and write, must exist */
     FILE_CREATE,          /* read and write, made when absent */
+    FILE_WRITE_CACHED,    /* as FILE_WRITE; NOT_IN_MEMORY when its name would have to be read from the disk */
 };
 
 struct file_info {
@@ -30,12 +31,15 @@ struct fs_ops {
     void (*close)(struct file *);
     err_t (*write_at)(struct file *, int64_t at, const void *p, size_t n);
     err_t (*read_at)(struct file *, int64_t at, void *p, size_t n, size_t *out_n);
+    err_t (*read_cached)(struct file *, int64_t at, void *p, size_t n, size_t *out_n);
     err_t (*sync)(struct file *);
     err_t (*set_size)(struct file *, int64_t size);
     err_t (*allocate)(struct file *, int64_t size);
     err_t (*size)(struct file *, int64_t *out);
     err_t (*map)(struct file *, int64_t size, const uint8_t **out);
     void (*unmap)(struct fs *, const uint8_t *p, int64_t size);
+    size_t (*in_memory)(struct fs *, const uint8_t *p, size_t n);
+    err_t (*fetch)(struct fs *, const uint8_t *p, size_t n, size_t ahead);
     err_t (*lock)(struct file *);
     err_t (*make_folder)(struct fs *, const char *path);
     err_t (*sync_folder)(struct fs *, const char *path);
@@ -66,6 +70,8 @@ static inline void file_close(struct file *f) { if (f) f->fs->ops->close(f); }
 static inline err_t file_write_at(struct file *f, int64_t at, const void *p, size_t n) { return f->fs->ops->write_at(f, at, p, n); }
 /* Reads up to n bytes; fewer only at the end of the file. */
 static inline err_t file_read_at(struct file *f, int64_t at, void *p, size_t n, size_t *out_n) { return f->fs->ops->read_at(f, at, p, n, out_n); }
+/* The same without waiting for the disk: NOT_IN_MEMORY when a part is not there. */
+static inline err_t file_read_cached(struct file *f, int64_t at, void *p, size_t n, size_t *out_n) { return f->fs->ops->read_cached(f, at, p, n, out_n); }
 /* Data is on disk when it returns (fdatasync). Thread: worker. After a failure the file's unsynced bytes are in doubt. */
 static inline err_t file_sync(struct file *f) { return f->fs->ops->sync(f); }
 static inline err_t file_set_size(struct file *f, int64_t size) { return f->fs->ops->set_size(f, size); }
@@ -75,6 +81,10 @@ static inline err_t file_size(struct file *f, int64_t *out) { return f->fs->ops-
 /* Maps the first `size` bytes for reading; later writes show. Released with fs_unmap. */
 static inline err_t file_map(struct file *f, int64_t size, const uint8_t **out) { return f->fs->ops->map(f, size, out); }
 static inline void fs_unmap(struct fs *fs, const uint8_t *p, int64_t size) { fs->ops->unmap(fs, p, size); }
+/* How many of n mapped bytes can be read from the first on without waiting for the disk. */
+static inline size_t fs_in_memory(struct fs *fs, const uint8_t *p, size_t n) { return fs->ops->in_memory(fs, p, n); }
+/* Brings n mapped bytes into memory, and begins to bring what is mapped behind them, up to `ahead` bytes. Thread: worker. */
+static inline err_t fs_fetch(struct fs *fs, const uint8_t *p, size_t n, size_t ahead) { return fs->ops->fetch(fs, p, n, ahead); }
 /* Takes the exclusive lock that keeps another process out until the file is closed; LOCKED if it is taken. */
 static inline err_t file_lock(struct file *f) { return f->fs->ops->lock(f); }
 /* With its parents; fine if it is there. */

@@ -135,6 +135,7 @@ static err_t clean_queue(void *ctx, struct consume_queue *q)
     bool searches = q->min_log_first != log_first && q->first >= 0 && q->end - q->first > q->files->file_entries;
     if (searches && walk->searches++ >= SEARCHES_MAX) return NULL;   /* the next round's */
     size_t old = consume_queue_old_files(q, log_first);
+    if (store_is_cold(s)) return NULL;   /* the next round's */
     for (size_t i = 0; i < old; i++) {
         char path[PATH_BYTES];
         consume_queue_path(q, q->first + (int64_t)i * q->files->file_entries, path);
@@ -150,7 +151,14 @@ static bool follow_log(struct store *s)
     struct walk walk = {.s = s};
     err_drop(queues_each(&s->queues, clean_queue, &walk), "none of them fails");
     if (s->index) index_begin_at(s->index, commit_log_first(&s->log), &s->cleaning.paths);
+    if (store_is_cold(s) && !s->cleaning.fetch.job) store_fetch(s, &s->cleaning.fetch);
     return walk.searches > SEARCHES_MAX;
+}
+
+static void on_fetched(struct store_fetch *f)
+{
+    struct store *s = LIST_OWNER(f, struct store, cleaning.fetch);
+    if (!s->closed) timer_start(s->tasks, &s->cleaning.timer, SOON_MS);
 }
 
 static void tell_crowded(struct store *s)
@@ -194,7 +202,7 @@ void clean_init(struct store *s)
 {
     s->cleaning = (struct cleaning){
         .work = {.run = run_round, .done = round_done}, .fs = s->fs, .root = s->options.root,
-        .log_folder = s->options.log_folder,
+        .log_folder = s->options.log_folder, .fetch = {.done = on_fetched},
     };
     timer_init(&s->cleaning.timer, begin_round, s);
 }

@@ -151,11 +151,19 @@ static bool is_intact(struct commit_log *l, const struct mapped_file *f, int64_t
     return false;
 }
 
+/* Whether it can be looked at: what is there is in memory, or the disk is waited for. */
+static bool is_warm(struct commit_log *l, struct mapped_file *f, int64_t at, int64_t bytes)
+{
+    if (!l->cold) return true;
+    if (damage_has_record(&l->damage, at)) return false;   /* it may be here because the disk does not give it */
+    return cold_log_is_warm(l->cold, f, at, bytes, l->written);
+}
+
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out)
 {
     if (size < RECORD_SMALLEST || at < 0 || at > l->written - size) return false;
-    const struct mapped_file *f = mapped_files_at(&l->files, at);
-    if (!f || at + size > mapped_file_end(f)) return false;
+    struct mapped_file *f = mapped_files_at(&l->files, at);
+    if (!f || at + size > mapped_file_end(f) || !is_warm(l, f, at, size)) return false;
     const uint8_t *p = mapped_file_from(f, at).p;
     *out = slice_of(p, (size_t)size);
     if (commit_log_wrote(l, at)) return true;   /* not looked at: its bytes need not come into a cache of ours */
@@ -165,10 +173,13 @@ bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slic
 bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct slice *out)
 {
     if (at < 0 || at >= l->written) return false;
-    const struct mapped_file *f = mapped_files_at(&l->files, at);
+    struct mapped_file *f = mapped_files_at(&l->files, at);
     if (!f) return false;
     struct slice rest = mapped_file_from(f, at);
     if (rest.n > (size_t)(l->written - at)) rest.n = (size_t)(l->written - at);
+    if (rest.n < RECORD_SMALLEST || !is_warm(l, f, at, RECORD_SMALLEST)) return false;
+    uint32_t size = record_total_size(rest.p);
+    if (size > RECORD_SMALLEST && size <= rest.n && !is_warm(l, f, at, size)) return false;
     struct message read;
     if (record_read(rest, &read) != RECORD_WHOLE || read.log_offset != at || !record_body_intact(&read)) return false;
     *m = read;

@@ -9,6 +9,7 @@
 #define SKYLARK_STORE_COMMIT_LOG_H
 
 #include "codec/message.h"
+#include "store/cold.h"
 #include "store/damage.h"
 #include "store/mapped_file.h"
 #include "store/spare_file.h"
@@ -23,6 +24,7 @@ struct commit_log {
     bool names_unsynced;        /* a file was made whose name is not yet durable */
     uint64_t writes;
     struct damage damage;
+    struct cold *cold;          /* NULL: the disk is waited for */
 };
 
 /* Opens the files; where the records end is for recovery to say. `mend`: the last stop was a bad one. `ended` is called when a worker's job is over. */
@@ -48,10 +50,10 @@ void commit_log_forget(struct commit_log *l);
 /* Overwrites with zeros what a failed write left. NULL: the log can be written again. */
 err_t commit_log_repair(struct commit_log *l) MUST_CHECK;
 
-/* The record that a queue entry points to; false when it is gone or damaged. Borrowed until the loop's turn ends. What an earlier
+/* The record that a queue entry points to; false when it is gone, damaged, or not in memory (then that is what `cold` met). Borrowed until the loop's turn ends. What an earlier
  * run left is compared with its checksum, unless the scrub has been there. */
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out);
-/* The whole, valid record that begins there; false when none does. */
+/* The whole, valid record that begins there; false when none does, or when it is not in memory. */
 bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct slice *out);
 /* Keeps the file of a record that was just found. */
 struct pinned commit_log_pin(struct commit_log *l, int64_t at, struct slice record);

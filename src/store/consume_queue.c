@@ -97,7 +97,7 @@ static void keep_open(struct consume_queue *q, struct file *f, int64_t first_ent
 }
 
 /* The file that holds an entry becomes the open one. */
-static err_t open_file(struct consume_queue *q, int64_t entry)
+static err_t open_file_as(struct consume_queue *q, int64_t entry, enum file_mode mode)
 {
     int64_t first = file_first(q, entry);
     if (q->file && q->file_first == first) {
@@ -108,10 +108,12 @@ static err_t open_file(struct consume_queue *q, int64_t entry)
     char path[PATH_BYTES];
     struct file *f;
     entry_path(q, first, path);
-    err_t e = fs_open(q->files->fs, path, FILE_WRITE, &f);
+    err_t e = fs_open(q->files->fs, path, mode, &f);
     if (!e) keep_open(q, f, first);
     return e;
 }
+
+static err_t open_file(struct consume_queue *q, int64_t entry) { return open_file_as(q, entry, FILE_WRITE); }
 
 /* Files are sparse: a queue with few messages takes few blocks. */
 static err_t make_file(struct consume_queue *q, int64_t entry)
@@ -197,6 +199,24 @@ err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset)
     return consume_queue_write(q);
 }
 
+static err_t read_bytes(struct consume_queue *q, int64_t from, void *p, size_t n, size_t *got)
+{
+    err_t e = open_file(q, from);
+    return e ? e : file_read_at(q->file, (from - q->file_first) * QUEUE_ENTRY_BYTES, p, n, got);
+}
+
+static err_t read_cached_bytes(struct consume_queue *q, int64_t from, void *p, size_t n, size_t *got)
+{
+    char path[PATH_BYTES];
+    int64_t at = (from - file_first(q, from)) * QUEUE_ENTRY_BYTES;
+    err_t e = open_file_as(q, from, FILE_WRITE_CACHED);
+    if (!e) e = file_read_cached(q->file, at, p, n, got);
+    if (err_code(e) != ERR_NOT_IN_MEMORY) return e;
+    entry_path(q, file_first(q, from), path);
+    cold_meet_queue(q->files->cold, path, at);
+    return e;
+}
+
 size_t consume_queue_read(struct consume_queue *q, int64_t from, size_t n, struct queue_entry *out)
 {
     enum { AT_ONCE = 128 };
@@ -207,8 +227,9 @@ size_t consume_queue_read(struct consume_queue *q, int64_t from, size_t n, struc
     if (n > AT_ONCE) n = AT_ONCE;
     if (!n || from < 0) return 0;
     size_t got = 0;
-    err_t e = open_file(q, from);
-    if (!e) e = file_read_at(q->file, (from - q->file_first) * QUEUE_ENTRY_BYTES, bytes, n * QUEUE_ENTRY_BYTES, &got);
+    const struct cold *cold = q->files->cold;
+    bool waits = !cold || cold->waits || cold->queue_waits;
+    err_t e = (waits ? read_bytes : read_cached_bytes)(q, from, bytes, n * QUEUE_ENTRY_BYTES, &got);
     if (e) {
         err_drop(e, "the entries count as missing");
         return 0;
@@ -460,6 +481,7 @@ int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
         min = search_kept(q, low, high, log_first);
         before = high = kept_before(q, low, min, log_first);   /* then the one the search took for too old is damaged */
     } while (before >= 0);
+    if (q->files->cold && q->files->cold->met) return min;   /* not to be remembered */
     q->min = min;
     q->min_log_first = log_first;
     return min;

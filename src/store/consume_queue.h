@@ -6,7 +6,8 @@
  * Units    queue_offset counts entries; so do first, end, next
  * Threads  loop
  * Owns     at most one open file; a queue at rest holds none, and no buffer: there may be 100,000 of them
- * Errors   IO, DISK_FULL. What cannot be read is answered as "no entry": the queue can be rebuilt from the log */
+ * Errors   IO, DISK_FULL. What cannot be read is answered as "no entry": the queue can be rebuilt from the log. So is what is not in
+ *          memory, which `cold` has met then */
 #ifndef SKYLARK_STORE_CONSUME_QUEUE_H
 #define SKYLARK_STORE_CONSUME_QUEUE_H
 
@@ -14,6 +15,7 @@
 #include "base/list.h"
 #include "codec/queue_entry.h"
 #include "os/file.h"
+#include "store/cold.h"
 
 struct consume_queue;
 
@@ -24,6 +26,7 @@ struct queue_files {
     char *ext_folder;           /* root/consumequeue_ext */
     int64_t file_entries;
     bool mend;                  /* the last stop was a bad one: a file that is too short was being cleared behind its end */
+    struct cold *cold;          /* NULL: the disk is waited for */
     struct list open;           /* queues with an open file, the one used longest ago first */
     size_t open_count;
     struct list dirty;          /* queues with entries that were not synced */

@@ -10,6 +10,7 @@
 /* Somebody who looks for a key. */
 struct pending_find {
     struct index_query query;
+    struct store_fetch fetch;
     struct store *store;
     struct buf texts;           /* topic, then key */
     struct slice topic;
@@ -72,7 +73,8 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void collect(struct pending_find *p, struct store_found *found)
+/* False: a record is not in memory. */
+static bool collect(struct pending_find *p, struct store_found *found)
 {
     struct index_query *q = &p->query;
     struct commit_log *log = &p->store->log;
@@ -82,20 +84,26 @@ static void collect(struct pending_find *p, struct store_found *found)
         struct slice record;
         if (i && q->found[i] == q->found[i - 1]) continue;
         if (q->found[i] >= p->store->visible) continue;
-        if (!commit_log_read(log, q->found[i], &m, &record)) {
+        bool read = commit_log_read(log, q->found[i], &m, &record);
+        if (store_is_cold(p->store)) return false;
+        if (!read) {
             commit_log_suspect(log, q->found[i]);
             continue;
         }
         if (slice_eq(m.topic, p->topic) && has_key(&m, p)) found->record[found->count++] = commit_log_pin(log, q->found[i], record);
     }
+    return true;
 }
 
-static void on_found(struct index_query *q)
+static void show_found(struct pending_find *p)
 {
-    struct pending_find *p = LIST_OWNER(q, struct pending_find, query);
     struct store_found found = {.count = 0};
     if (!p->store->closed) {
-        collect(p, &found);
+        if (!collect(p, &found)) {
+            for (size_t i = 0; i < found.count; i++) pin_release(&found.record[i]);
+            store_fetch(p->store, &p->fetch);
+            return;
+        }
         struct index_state state = {0};
         if (p->store->index) state = index_state(p->store->index);
         found.index_ms = state.newest_ms;
@@ -105,6 +113,9 @@ static void on_found(struct index_query *q)
     buf_done(&p->texts);
     free(p);
 }
+
+static void on_found(struct index_query *q) { show_found(LIST_OWNER(q, struct pending_find, query)); }
+static void on_fetched(struct store_fetch *f) { show_found(LIST_OWNER(f, struct pending_find, fetch)); }
 
 void store_find(struct store *s, const struct store_find *f, find_done *done, void *ctx)
 {
@@ -118,6 +129,7 @@ void store_find(struct store *s, const struct store_find *f, find_done *done, vo
     p->by_tags = f->by_tags;
     p->done = done;
     p->ctx = ctx;
+    p->fetch = (struct store_fetch){.done = on_fetched};
     p->query = (struct index_query){
         .hash = f->by_tags ? index_tag_hash(f->topic, f->key) : index_hash(f->topic, f->key), .begin_ms = f->begin_ms, .end_ms = f->end_ms,
         .max = f->max <= 0 ? 0 : f->max < FIND_MAX ? (size_t)f->max : FIND_MAX, .done = on_found,

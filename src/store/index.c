@@ -211,7 +211,7 @@ static err_t index_bytes(struct index_job *j)
     struct message m;
     size_t i = 0;
     int64_t last = newest(j->ix) ? newest(j->ix)->end_offset : -1;
-    err_t e = NULL;
+    err_t e = fs_fetch(j->ix->options.fs, j->bytes.bytes.p, j->bytes.bytes.n < JOB_BYTES ? j->bytes.bytes.n : JOB_BYTES, 0);
     bool more = true;
     while (!e && i < JOB_BYTES && (more = next_record(j, &i, &m))) {
         look_for_keys(&m);

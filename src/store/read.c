@@ -91,7 +91,9 @@ static bool read_entry(struct reading *g, int64_t offset, struct queue_entry e)
         g->matched_none = true;
         return true;
     }
-    if (!commit_log_find(&g->s->log, e.log_offset, e.size, &record) || is_hole(g, offset, e, record)) {
+    bool found = commit_log_find(&g->s->log, e.log_offset, e.size, &record) && !is_hole(g, offset, e, record);
+    if (store_is_cold(g->s)) return false;
+    if (!found) {
         g->gone = true;
         return true;
     }
@@ -113,6 +115,7 @@ static void read_entries(struct reading *g)
             g->out->next_offset = at;
             if (!read_entry(g, at, entries[i])) return;
         }
+        if (store_is_cold(g->s)) return;
         if (!n) {   /* a file of the queue is missing: go on behind it */
             int64_t step = g->q->files->file_entries;
             at += step - at % step;
@@ -133,11 +136,13 @@ void store_read(struct store *s, const struct read_request *r, struct read_resul
     if (!q) return;
     out->next_offset = r->offset;
     out->min_offset = min_of(s, q);
+    if (store_is_cold(s)) return;
     out->max_offset = q->end;
     out->status = check_range(r, out);
     if (out->status != READ_FOUND) return;
     struct reading g = {.s = s, .q = q, .r = r, .out = out};
     read_entries(&g);
+    if (out->messages) cold_forget(&s->cold);   /* what is in memory goes out; the rest is the next read's */
     s->counts.read_messages += (uint64_t)out->messages;
     if (!out->messages) out->status = g.gone && !g.matched_none ? READ_MESSAGE_GONE : READ_NO_MATCH;
 }
@@ -154,7 +159,7 @@ err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out)
     struct message m;
     struct slice record;
     if (!commit_log_read(&s->log, log_offset, &m, &record))
-        return err_new(ERR_NOT_FOUND, "no message begins at %lld of the log", (long long)log_offset);
+        return err_new(store_is_cold(s) ? ERR_NOT_IN_MEMORY : ERR_NOT_FOUND, "no message begins at %lld of the log", (long long)log_offset);
     *out = commit_log_pin(&s->log, log_offset, record);
     return NULL;
 }
@@ -182,7 +187,7 @@ static int64_t time_from(struct store *s, struct consume_queue *q, int64_t at, i
 {
     for (; at < end; at++) {
         int64_t ms = time_at(s, q, at);
-        if (ms >= 0) return ms;
+        if (ms >= 0 || store_is_cold(s)) return ms;
     }
     return INT64_MAX;
 }
@@ -197,7 +202,7 @@ int64_t store_time_of(struct store *s, struct slice topic, int32_t queue_id, int
 static int64_t first_not_before(struct store *s, struct consume_queue *q, int64_t min, int64_t store_ms)
 {
     int64_t low = min, high = q->end;
-    while (low < high) {
+    while (low < high && !store_is_cold(s)) {
         int64_t middle = low + (high - low) / 2;
         if (time_from(s, q, middle, high) >= store_ms) high = middle;
         else low = middle + 1;

@@ -5,6 +5,7 @@
 #define SKYLARK_STORE_STATE_H
 
 #include "codec/checkpoint.h"
+#include "store/cold.h"
 #include "store/commit_log.h"
 #include "store/fifo.h"
 #include "store/index.h"
@@ -74,6 +75,7 @@ struct cleaning {
     int64_t starts[CLEAN_BATCH_MAX];   /* log files that nothing needs any more, oldest first */
     size_t count;
     struct buf paths;            /* queue and index files to remove, each with a zero byte */
+    struct store_fetch fetch;    /* of entries that tell which files of a queue are old */
     struct buf unused;           /* struct mapped_file *, to be freed */
     int32_t used_percent;        /* set by the job: of the fuller of the two disks; -1: unknown */
     size_t removed;              /* set by the job: so many of `starts` are gone */
@@ -97,6 +99,7 @@ struct store {
     char *checkpoint_path;
     struct commit_log log;
     struct queues queues;
+    struct cold cold;
     struct index *index;         /* NULL: there is none */
     struct checkpoint checkpoint;
 

@@ -77,6 +77,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->checkpoint_path = path_in(options->root, "checkpoint");
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
     queues_init(&s->queues, fs, options->root, options->queue_file_entries);
+    cold_init(&s->cold, fs, tasks, &s->log.damage, store_job_ended, s);
     flush_init(s);
     clean_init(s);
     timer_init(&s->answer_timer, dispatch_answer_overdue, s);
@@ -109,7 +110,7 @@ static void store_free(struct store *s)
 void store_job_ended(void *store)
 {
     struct store *s = store;
-    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s) && scrub_is_idle(&s->scrub)) store_free(s);
+    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s) && cold_is_idle(&s->cold) && scrub_is_idle(&s->scrub)) store_free(s);
 }
 
 static err_t take_lock(struct store *s)
@@ -222,6 +223,8 @@ err_t store_open(const struct store_options *options, struct fs *fs, struct task
         return e;
     }
     s->synced = s->visible = s->log.written;
+    s->log.cold = s->queues.files.cold = &s->cold;
+    s->cold.waits = false;
     if (options->index) s->index = find_index_new(s);
     scrub_begin(&s->scrub, tasks, &s->log, options->scrub_bytes_per_second, store_job_ended, s);
     tasks_on_turn_end(tasks, &s->turn_end);
@@ -259,6 +262,8 @@ err_t store_close(struct store *s)
     stop_timers(s);
     scrub_stop(&s->scrub);
     dispatch_turn_end(s);
+    cold_end(&s->cold);
+    s->cold.waits = true;
     err_t e = flush_all(s);
     if (e) dispatch_fail_waiting(s, err_new(ERR_CLOSED, "the store is closing: %s", err_text(e)));
     if (!e && !s->queues_in_doubt && s->mode != STORE_BROKEN) e = remove_abort(s);
@@ -401,6 +406,19 @@ void store_each_topic(struct store *s, void (*each)(void *ctx, struct slice topi
     struct map_entry *e;
     for (size_t at = 0; (e = map_next(&s->queues.topics, &at));) each(ctx, e->key);
 }
+
+/* --- what is not in memory --- */
+
+bool store_is_cold(const struct store *s) { return s->cold.met; }
+
+void store_fetch(struct store *s, struct store_fetch *f)
+{
+    assert_on_loop(s->tasks);
+    assert(!s->closed);
+    cold_fetch(&s->cold, f);
+}
+
+void store_fetch_cancel(struct store_fetch *f) { cold_cancel(f); }
 
 /* --- delete a topic --- */
 

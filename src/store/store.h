@@ -4,7 +4,8 @@
  * Threads   loop, but store_open and store_close, which block (start and stop of the process only)
  * Durable   store_append answers through its callback: ASYNC at the end of the turn, when the records are in the file;
  *           SYNC when a sync that began after the write has ended. One write and one sync serve all that came before.
- * Visible   readers see a message when it has been answered, not before. */
+ * Visible   readers see a message when it has been answered, not before.
+ * Cold      what is not in memory is read by workers: store_is_cold() */
 #ifndef SKYLARK_STORE_STORE_H
 #define SKYLARK_STORE_STORE_H
 
@@ -125,8 +126,23 @@ struct read_result {
 void store_read(struct store *s, const struct read_request *r, struct read_result *out);
 void read_result_release(struct read_result *r);
 
-/* One record by its place. NOT_FOUND when no whole, valid record begins there. */
+/* One record by its place. NOT_FOUND when no whole, valid record begins there; NOT_IN_MEMORY. */
 err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out) MUST_CHECK;
+
+/* --- what is not in memory --- */
+
+/* Embedded in whoever asks. */
+struct store_fetch {
+    void (*done)(struct store_fetch *f);   /* Thread: loop. Time to ask again: it may be the turn of other bytes then */
+    struct cold_job *job;                  /* the store's; NULL: nothing is under way */
+};
+/* No function that reads waits for the disk. When one needed bytes that are not in memory this is true until the loop's turn ends, and
+ * what the function said means nothing: store_fetch(), and ask again. */
+bool store_is_cold(const struct store *s);
+/* Lets a worker read what was needed, and what a reader is likely to need next. When the store is closed, done runs at once. */
+void store_fetch(struct store *s, struct store_fetch *f);
+/* After it f->done does not run. Harmless when nothing is under way. */
+void store_fetch_cancel(struct store_fetch *f);
 
 /* --- finding by key --- */
 

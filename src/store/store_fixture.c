@@ -16,6 +16,12 @@ void store_fixture_done(void *ctx, err_t e)
     err_free(e);
 }
 
+/* Who waits until bytes were fetched. */
+struct fixture_fetch {
+    struct store_fetch fetch;
+    bool done;
+};
+
 static void arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end)
 {
     struct store_fixture *f = ctx;
@@ -49,6 +55,7 @@ struct store_fixture *store_fixture_new(uint64_t seed)
 void store_fixture_open(struct store_fixture *f)
 {
     f->dead = false;
+    sim_fs_warm(f->disk);   /* a start may wait for the disk */
     EXPECT_OK(store_open(&f->options, sim_fs_disk(f->disk), &f->tasks.tasks, &f->store));
 }
 
@@ -115,12 +122,36 @@ struct appended store_fixture_append(struct store_fixture *f, const char *topic,
     return a;
 }
 
+static void fetched(struct store_fetch *f) { ((struct fixture_fetch *)(void *)f)->done = true; }
+
+void store_fixture_evict(struct store_fixture *f)
+{
+    sim_fs_evict(f->disk, "/store/commitlog");
+    sim_fs_evict(f->disk, "/store/consumequeue");
+    fake_tasks_turn(&f->tasks);
+}
+
+void store_fixture_fetch(struct store_fixture *f)
+{
+    struct fixture_fetch fetch = {.fetch = {.done = fetched}};
+    store_fetch(f->store, &fetch.fetch);
+    EXPECT(!store_is_cold(f->store) && !fetch.done);
+    fake_tasks_settle(&f->tasks);
+    EXPECT(fetch.done);
+    f->fetches++;
+}
+
 enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset, struct buf *out)
 {
     struct read_request r = {
         .topic = slice_text(topic), .queue_id = queue_id, .offset = offset, .max_messages = 1, .max_bytes = 1, .max_scan = 1};
     struct read_result got;
     store_read(f->store, &r, &got);
+    while (store_is_cold(f->store)) {
+        EXPECT_EQ(got.slices, 0);
+        store_fixture_fetch(f);
+        store_read(f->store, &r, &got);
+    }
     if (got.status == READ_FOUND) {
         struct message m;
         EXPECT_EQ(got.slices, 1);
@@ -139,6 +170,16 @@ void store_fixture_expect(struct store_fixture *f, const char *topic, int32_t qu
     EXPECT_EQ(store_fixture_read(f, topic, queue_id, offset, &text), READ_FOUND);
     EXPECT_TEXT(buf_slice(&text), body);
     buf_done(&text);
+}
+
+int64_t store_fixture_min(struct store_fixture *f, const char *topic, int32_t queue_id)
+{
+    int64_t min = store_min_offset(f->store, slice_text(topic), queue_id);
+    while (store_is_cold(f->store)) {
+        store_fixture_fetch(f);
+        min = store_min_offset(f->store, slice_text(topic), queue_id);
+    }
+    return min;
 }
 
 int64_t store_fixture_max(struct store_fixture *f, const char *topic, int32_t queue_id)

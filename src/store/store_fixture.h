@@ -18,6 +18,7 @@ struct store_fixture {
     enum err_code last_error;
     int arrivals;
     int64_t arrived_end;            /* of the last arrival */
+    int fetches;                    /* times that something was not in memory */
 };
 
 struct store_fixture *store_fixture_new(uint64_t seed);
@@ -36,9 +37,14 @@ struct appended store_fixture_append(struct store_fixture *f, const char *topic,
 err_t store_fixture_try(struct store_fixture *f, const struct message *m, struct appended *out);
 /* The message at that offset has that body. */
 void store_fixture_expect(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset, const char *body);
-/* Reads one message; its body goes to `out` as text. */
+/* No message is in memory any more. Within one turn memory is taken to stay what it is, so one ends. */
+void store_fixture_evict(struct store_fixture *f);
+/* What the store met is brought into memory. */
+void store_fixture_fetch(struct store_fixture *f);
+/* Reads one message, from the disk if it must; its body goes to `out` as text. */
 enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset,
                                     struct buf *out);
+int64_t store_fixture_min(struct store_fixture *f, const char *topic, int32_t queue_id);
 int64_t store_fixture_max(struct store_fixture *f, const char *topic, int32_t queue_id);
 void store_fixture_done(void *f, err_t e);   /* an append_done */
 

@@ -11,6 +11,7 @@
 #include "kit/caller.h"
 #include "kit/sim_fs.h"
 #include "kit/test.h"
+#include "rpc/rpc.h"
 
 struct flow {
     struct sim *sim;
@@ -23,6 +24,8 @@ struct flow {
     struct broker *broker;
     struct caller *caller;           /* connected to the main port */
     struct arena arena;              /* of the answers taken apart */
+    struct turn_hook evicts;
+    uint64_t turns;
 };
 
 /* A broker with the recorded one's name and address; `settings` are KEY=VALUE pairs, NULL at the end. */
@@ -34,6 +37,8 @@ void flow_stop(struct flow *f);
 void flow_restart(struct flow *f);
 /* As kill -9. */
 void flow_crash(struct flow *f);
+/* No message is in memory any more. */
+void flow_evict(struct flow *f);
 /* A clean stop as the process does it, waiting for nothing; the broker is gone after it, and flow_stop still needed. */
 void flow_free_broker(struct flow *f);
 /* Another client. */

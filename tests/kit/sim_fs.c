@@ -11,7 +11,7 @@
 
 enum { BLOCK = 4096, SECTOR = 512, OP_KINDS = 7, SMALLEST_FILE = 64 << 10 };
 
-enum { TOUCHED = 1, ALLOCATED = 2, DOOMED = 4 };   /* of a block; doomed: a sync failed, and no later one will save it */
+enum { TOUCHED = 1, ALLOCATED = 2, DOOMED = 4, COLD = 8 };   /* of a block; doomed: a sync failed, and no later one will save it */
 
 /* A file or a folder. It lives while a name, an open file or a map refers to it. */
 struct node {
@@ -26,6 +26,7 @@ struct node {
     int64_t durable_size;
     uint8_t **before;         /* per block: what the disk has, when that differs */
     uint8_t *flags;           /* per block */
+    int64_t cold;             /* blocks that nobody may touch */
     struct buf dirty;         /* int64_t: blocks with a `before`, in the order they were changed */
 };
 
@@ -63,6 +64,7 @@ struct sim_fs {
     unsigned fail_ops;
     uint64_t fail_in;
     bool fail_on;
+    bool evicted;             /* something was, once */
     enum err_code fail_code;
 };
 
@@ -120,9 +122,33 @@ static void *grown(void *old, size_t old_bytes, size_t new_bytes)
     return p;
 }
 
+static void warm(struct node *n, int64_t from, int64_t to)
+{
+    for (int64_t b = from / BLOCK; n->cold && b < blocks_of(to); b++) {
+        if (!(n->flags[b] & COLD)) continue;
+        n->flags[b] &= (uint8_t)~COLD;
+        n->cold--;
+        int failed = mprotect(n->bytes + b * BLOCK, BLOCK, PROT_READ | PROT_WRITE);
+        assert(!failed);
+    }
+}
+
+/* What is to be written yet stays in memory. */
+static void evict(struct node *n)
+{
+    for (int64_t b = 0; b < blocks_of(n->size); b++) {
+        if (n->before[b] || n->flags[b] & COLD) continue;
+        n->flags[b] |= COLD;
+        n->cold++;
+        int failed = mprotect(n->bytes + b * BLOCK, BLOCK, PROT_NONE);
+        assert(!failed);
+    }
+}
+
 static void make_room(struct node *n, int64_t size)
 {
     if (size <= n->capacity) return;
+    warm(n, 0, n->size);
     assert(n->maps == 0);   /* mapped bytes stay where they are */
     int64_t capacity = n->capacity ? n->capacity : SMALLEST_FILE;
     while (capacity < size) capacity *= 2;
@@ -141,6 +167,7 @@ static void remember(struct node *n, int64_t block)
 {
     n->flags[block] &= (uint8_t)~DOOMED;
     n->flags[block] |= TOUCHED;
+    warm(n, block * BLOCK, (block + 1) * BLOCK);
     if (n->before[block]) return;
     n->before[block] = must_alloc(BLOCK);
     memcpy(n->before[block], n->bytes + block * BLOCK, BLOCK);
@@ -245,6 +272,7 @@ static void node_lose(struct sim_fs *s, struct node *n)
         n->flags[block] &= (uint8_t)~DOOMED;
     }
     buf_clear(&n->dirty);
+    warm(n, 0, n->capacity);
     if (luck == LOSE_ALL || (luck != KEEP_ALL && coin(s))) n->size = n->durable_size;
     if (n->bytes && n->size < n->capacity) memset(n->bytes + n->size, 0, (size_t)((blocks_of(n->size) * BLOCK) - n->size));
     n->durable_size = n->size;
@@ -483,9 +511,27 @@ static err_t sim_read_at(struct file *f, int64_t at, void *p, size_t n, size_t *
     if (e) return e;
     int64_t left = node->size - at;
     size_t got = left <= 0 ? 0 : (size_t)left < n ? (size_t)left : n;
+    if (got) warm(node, at, at + (int64_t)got);
     if (got) memcpy(p, node->bytes + at, got);
     *out_n = got;
     return NULL;
+}
+
+/* Bytes from `at` on that are in memory. */
+static size_t warm_bytes(const struct node *n, int64_t at, size_t bytes)
+{
+    int64_t b = at / BLOCK, behind = blocks_of(at + (int64_t)bytes);
+    while (n->cold && b < behind && !(n->flags[b] & COLD)) b++;
+    return !n->cold || b == behind ? bytes : b * BLOCK > at ? (size_t)(b * BLOCK - at) : 0;
+}
+
+static err_t sim_read_cached(struct file *f, int64_t at, void *p, size_t n, size_t *out_n)
+{
+    struct node *node = file_of(f)->node;
+    int64_t left = node->size - at;
+    size_t got = left <= 0 ? 0 : (size_t)left < n ? (size_t)left : n;
+    if (got && warm_bytes(node, at, got) < got) return err_new(ERR_NOT_IN_MEMORY, "read %s: not in memory", file_of(f)->path);
+    return sim_read_at(f, at, p, n, out_n);
 }
 
 static err_t sim_sync(struct file *f)
@@ -556,6 +602,50 @@ static void sim_unmap(struct fs *fs, const uint8_t *p, int64_t size)
     assert(n && n->maps > 0);
     if (!--n->maps) map_remove(&s->maps, key);
     unref(s, n);
+}
+
+static struct node *node_mapped_at(struct sim_fs *s, const uint8_t *p)
+{
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&s->maps, &at));) {
+        struct node *n = e->value;
+        if (p >= n->bytes && p < n->bytes + n->capacity) return n;
+    }
+    assert(!"somebody asks for memory that is not a map of this disk");
+    return NULL;
+}
+
+static size_t sim_in_memory(struct fs *fs, const uint8_t *p, size_t n)
+{
+    struct sim_fs *s = sim_of(fs);
+    if (!s->evicted) return n;
+    struct node *node = node_mapped_at(s, p);
+    return warm_bytes(node, p - node->bytes, n);
+}
+
+static err_t sim_fetch(struct fs *fs, const uint8_t *p, size_t n, size_t ahead)
+{
+    struct sim_fs *s = sim_of(fs);
+    struct node *node = node_mapped_at(s, p);
+    err_t e = enter(s, SIM_READ, "fetch", "a mapped file");
+    if (e) return e;
+    int64_t at = p - node->bytes, end = at + (int64_t)(n + random_below(&s->random, (uint32_t)ahead + 1));
+    warm(node, at, end < node->capacity ? end : node->capacity);
+    return NULL;
+}
+
+void sim_fs_evict(struct sim_fs *s, const char *folder)
+{
+    struct map_entry *e;
+    s->evicted = true;
+    for (size_t at = 0; (e = map_next(&s->names, &at));)
+        if (slice_starts(e->key, slice_text(folder))) evict(e->value);
+}
+
+void sim_fs_warm(struct sim_fs *s)
+{
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&s->names, &at));) warm(e->value, 0, ((struct node *)e->value)->capacity);
 }
 
 static err_t sim_lock(struct file *f)
@@ -729,7 +819,8 @@ static err_t sim_list(struct fs *fs, const char *path, void (*each)(void *ctx, c
 }
 
 static const struct fs_ops sim_ops = {
-    .open = sim_open, .close = sim_close, .write_at = sim_write_at, .read_at = sim_read_at, .sync = sim_sync,
+    .open = sim_open, .close = sim_close, .write_at = sim_write_at, .read_at = sim_read_at,
+    .read_cached = sim_read_cached, .in_memory = sim_in_memory, .fetch = sim_fetch, .sync = sim_sync,
     .set_size = sim_set_size, .allocate = sim_allocate, .size = sim_size, .map = sim_map, .unmap = sim_unmap,
     .lock = sim_lock, .make_folder = sim_make_folder, .sync_folder = sim_sync_folder,
     .sync_all = sim_sync_all, .used_percent = sim_used_percent, .remove = sim_remove,
@@ -810,6 +901,7 @@ void sim_fs_flip(struct sim_fs *s, const char *path, int64_t at, uint8_t mask)
 {
     struct node *n = node_at(s, path);
     assert(n && at < n->size);
+    warm(n, at, at + 1);
     n->bytes[at] ^= mask;
     if (n->before[at / BLOCK]) n->before[at / BLOCK][at % BLOCK] ^= mask;
 }

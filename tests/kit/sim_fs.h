@@ -3,6 +3,8 @@
  *          A power cut takes what was not synced: nothing of it, all, a part in the order it was written, or sectors at random.
  *          Names come back in the order in which they were made, up to some point, as a journal brings them back.
  *          A sync that fails leaves bytes that later syncs do not save, as Linux does.
+ * Evicted  bytes that sim_fs_evict() took out of memory come back when a file call reads or writes them, or with fs_fetch. Who touches
+ *          them by a map before that dies of it: on a real disk it would have waited.
  * Memory   blocks on demand: a file of 1 GiB with little in it takes little
  * Units    blocks of 4096 bytes, sectors of 512
  * Threads  owner: the simulated loops and workers are all one real thread
@@ -46,6 +48,10 @@ void sim_fs_fail(struct sim_fs *s, unsigned ops, uint64_t nth, bool from_then_on
 void sim_fs_heal(struct sim_fs *s);
 /* How many calls of these kinds there were. */
 uint64_t sim_fs_calls(const struct sim_fs *s, unsigned ops);
+/* Nothing of the files below a folder is in memory any more, but for what is to be written yet. */
+void sim_fs_evict(struct sim_fs *s, const char *folder);
+/* All of it is, as for somebody who may wait. */
+void sim_fs_warm(struct sim_fs *s);
 /* Bytes that can still be allocated, in whole blocks; -1: no limit. Holes in files take none. */
 void sim_fs_set_space(struct sim_fs *s, int64_t bytes);
 /* What fs_used_percent tells; 0 until it is set. */

@@ -21,10 +21,11 @@ void handle_query_offset(struct broker *b, struct call *call)
         reply_offset(call, offset);
     } else if (header_has(&h, query_offset, set_zero_if_not_found) && !h.set_zero_if_not_found) {
         call_fail(call, err_new(ERR_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first"));
-    } else if (store_min_offset(b->store, h.topic, h.queue_id) <= 0 && store_is_recent(b->store, h.topic, h.queue_id, 0)) {
-        reply_offset(call, 0);
     } else {
-        call_fail(call, err_new(ERR_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"));
+        bool young = store_min_offset(b->store, h.topic, h.queue_id) <= 0 && store_is_recent(b->store, h.topic, h.queue_id, 0);
+        if (disk_again(b, call)) return;
+        if (young) reply_offset(call, 0);
+        else call_fail(call, err_new(ERR_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"));
     }
 }
 
@@ -68,8 +69,12 @@ void handle_min_offset(struct broker *b, struct call *call)
 {
     struct min_offset_header h;
     err_t e = header_decode(&min_offset_kind, call->frame, &h);
-    if (e) call_fail(call, e);
-    else reply_offset(call, store_min_offset(b->store, h.topic, h.queue_id));
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    int64_t offset = store_min_offset(b->store, h.topic, h.queue_id);
+    if (!disk_again(b, call)) reply_offset(call, offset);
 }
 
 /* Facts: docs/protocol/store.md 3.1 */
@@ -82,7 +87,8 @@ void handle_search_offset(struct broker *b, struct call *call)
         return;
     }
     bool upper = h.boundary_type.n == 5 && strncasecmp((const char *)h.boundary_type.p, "upper", 5) == 0;
-    reply_offset(call, store_offset_by_time(b->store, h.topic, h.queue_id, h.timestamp, upper ? BOUNDARY_UPPER : BOUNDARY_LOWER));
+    int64_t offset = store_offset_by_time(b->store, h.topic, h.queue_id, h.timestamp, upper ? BOUNDARY_UPPER : BOUNDARY_LOWER);
+    if (!disk_again(b, call)) reply_offset(call, offset);
 }
 
 void handle_earliest_time(struct broker *b, struct call *call)
@@ -96,6 +102,7 @@ void handle_earliest_time(struct broker *b, struct call *call)
     struct earliest_time_reply_header reply = {
         .timestamp = store_time_of(b->store, h.topic, h.queue_id, store_min_offset(b->store, h.topic, h.queue_id)),
     };
+    if (disk_again(b, call)) return;
     call_reply(call, RESPONSE_SUCCESS, NULL, &earliest_time_reply_kind, &reply, (struct slice){NULL, 0});
 }
 
@@ -109,6 +116,10 @@ void handle_view_message(struct broker *b, struct call *call)
     }
     struct pinned record;
     e = store_record_at(b->store, h.offset, &record);
+    if (disk_again(b, call)) {
+        err_free(e);
+        return;
+    }
     if (e) {
         err_drop(e, "clients know one wording for it");
         call_fail(call, err_new(ERR_REFUSED, "can not find message by the offset, %lld", (long long)h.offset));

@@ -63,6 +63,11 @@ void handle_reset_offset(struct broker *b, struct call *call)
     err_t e = header_decode(&reset_offset_kind, call->frame, &h);
     if (!e) e = check_reset(b, &h, &topic);
     if (!e) e = settle(b, &h, topic, &arena, &table);
+    if (disk_again(b, call)) {
+        err_free(e);
+        arena_done(&arena);
+        return;
+    }
     for (size_t i = 0; !e && i < table.queues.count; i++) {
         struct queue_offset_row *row = &table.queues.items[i];
         offsets_reset(b->offsets, h.topic, h.group, row->queue.queue_id, row->offset);

@@ -41,7 +41,7 @@ void handle_topic_stats(struct broker *b, struct call *call)
     struct arena arena = ARENA_EMPTY;
     struct topic_stats stats = {.put_tps = 0};
     for (int32_t i = 0; i < queues_of(&t->config); i++) put_topic_offsets(b, t, i, &arena, &stats);
-    reply_bean(call, NULL, NULL, &topic_stats_bean, &stats);
+    if (!disk_again(b, call)) reply_bean(call, NULL, NULL, &topic_stats_bean, &stats);
     arena_done(&arena);
 }
 
@@ -92,7 +92,7 @@ void handle_consume_stats(struct broker *b, struct call *call)
     if (!h.topic.n && !h.topic_list.n)
         for (size_t at = 0; (g = offsets_next(b->offsets, &at));)
             if (slice_eq(g->group, h.consumer_group) && offsets_has_committed(g)) put_topic_progress(b, h.consumer_group, g->topic, &arena, &stats);
-    reply_bean(call, NULL, NULL, &consume_stats_bean, &stats);
+    if (!disk_again(b, call)) reply_bean(call, NULL, NULL, &consume_stats_bean, &stats);
     arena_done(&arena);
 }
 

@@ -22,6 +22,8 @@ struct tag_filter {
 /* A pull that waits for messages. Everything it needs is copied: the bytes of its request are gone. */
 struct held_pull {
     struct waiter waiter;
+    struct disk_wait disk;           /* what it shall get is not in memory */
+    enum wake_reason reason;         /* … and why it got up */
     struct broker *broker;
     struct call *call;
     struct pull_header *header;
@@ -205,6 +207,8 @@ static void refuse(struct call *call, int32_t forbidden, err_t e)
     else call_fail(call, e);
 }
 
+static void on_fetched(struct disk_wait *w, bool stopping);
+
 /* Looks again, by what the group subscribes to now. What arrived and does not match is passed over without a word to the
  * client, which goes on waiting behind it. Returns whether it waits again. */
 static bool look_again(struct held_pull *held, const struct tag_filter *filter, enum wake_reason reason)
@@ -213,7 +217,13 @@ static bool look_again(struct held_pull *held, const struct tag_filter *filter, 
     struct waiter *w = &held->waiter;
     struct read_result r;
     read_for(b, held->header, w->past, filter, &r);
-    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH) read_for(b, held->header, r.next_offset, filter, &r);
+    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH && !store_is_cold(b->store)) read_for(b, held->header, r.next_offset, filter, &r);
+    if (store_is_cold(b->store)) {
+        held->reason = reason;
+        held->disk.go_on = on_fetched;
+        disk_wait(b, &held->disk);
+        return true;
+    }
     if (reason == WAKE_ARRIVED && r.status == READ_OFFSET_AT_END && w->deadline_ms > tasks_mono_ms(b->tasks)) {
         list_add(rpc_conn_waiting(held->call->conn), &w->in_conn);
         hold_wait(&b->hold, w, held->header->topic, held->header->queue_id, r.next_offset, w->deadline_ms);
@@ -223,9 +233,15 @@ static bool look_again(struct held_pull *held, const struct tag_filter *filter, 
     return false;
 }
 
-static void on_wake(struct waiter *w, enum wake_reason reason)
+static void held_pull_free(struct held_pull *held)
 {
-    struct held_pull *held = LIST_OWNER(w, struct held_pull, waiter);
+    free(held->header);
+    free(held);
+}
+
+/* What the pull shall get may be in memory. */
+static void go_on(struct held_pull *held, enum wake_reason reason)
+{
     struct broker *b = held->broker;
     struct tag_filter filter = {.arena = ARENA_EMPTY};
     const struct group *group;
@@ -233,7 +249,6 @@ static void on_wake(struct waiter *w, enum wake_reason reason)
     int32_t forbidden = 0;
     bool waits = false;
     err_t e = NULL;
-    list_remove(&w->in_conn);
     if (!rpc_conn_open(held->call->conn)) {
         call_drop(held->call);
     } else {
@@ -243,9 +258,24 @@ static void on_wake(struct waiter *w, enum wake_reason reason)
         else waits = look_again(held, &filter, reason);
     }
     arena_done(&filter.arena);
-    if (waits) return;
-    free(held->header);
-    free(held);
+    if (!waits) held_pull_free(held);
+}
+
+static void on_wake(struct waiter *w, enum wake_reason reason)
+{
+    list_remove(&w->in_conn);
+    go_on(LIST_OWNER(w, struct held_pull, waiter), reason);
+}
+
+static void on_fetched(struct disk_wait *w, bool stopping)
+{
+    struct held_pull *held = LIST_OWNER(w, struct held_pull, disk);
+    if (!stopping) {
+        go_on(held, held->reason);
+        return;
+    }
+    call_drop(held->call);
+    held_pull_free(held);
 }
 
 static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, int64_t past)
@@ -266,11 +296,11 @@ static void hold_pull(struct broker *b, struct call *call, const struct pull_hea
 /* An administrator moved the group's offset: the consumer is told to go there. */
 static bool answer_reset(struct broker *b, struct call *call, const struct pull_header *h)
 {
-    if (!b->cfg->broker.reset_on_server) return false;
-    int64_t to = offsets_take_reset(b->offsets, h->topic, h->consumer_group, h->queue_id);
-    if (to < 0) return false;
+    if (!b->cfg->broker.reset_on_server || !offsets_reset_pending(b->offsets, h->topic, h->consumer_group, h->queue_id)) return false;
+    int64_t min = store_min_offset(b->store, h->topic, h->queue_id);
+    if (disk_again(b, call)) return true;
     struct read_result r = {
-        .next_offset = to, .min_offset = store_min_offset(b->store, h->topic, h->queue_id),
+        .next_offset = offsets_take_reset(b->offsets, h->topic, h->consumer_group, h->queue_id), .min_offset = min,
         .max_offset = store_max_offset(b->store, h->topic, h->queue_id),
     };
     reply_pull(b, call, h, RESPONSE_PULL_OFFSET_MOVED, "OFFSET_RESET", &r);
@@ -290,6 +320,7 @@ static void pull(struct broker *b, struct call *call, const struct pull_header *
     struct read_result r;
     commit_offset(b, call, h);
     read_for(b, h, h->queue_offset, filter, &r);
+    if (disk_again(b, call)) return;
     bool may_wait = h->sys_flag & PULL_MAY_WAIT && h->suspend_timeout_millis > 0 && !call->oneway;
     if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, r.next_offset);
     else answer(b, call, h, &r);

@@ -1,0 +1,29 @@
+/* disk.h - requests that wait until a worker has read what they need (store_is_cold). The loop goes on; only they wait.
+ * Threads  loop
+ * Owns     a request that waits: its call and a copy of its frame */
+#ifndef SKYLARK_BROKER_DISK_H
+#define SKYLARK_BROKER_DISK_H
+
+#include "base/list.h"
+#include "store/store.h"
+
+struct broker;
+struct call;
+
+/* One who waits; embedded in its owner. */
+struct disk_wait {
+    struct list_node node;
+    struct store_fetch fetch;
+    void (*go_on)(struct disk_wait *w, bool stopping);   /* stopping: there will be no answer from the store */
+};
+
+/* What was just read is not in memory: w->go_on runs when it is, or when the broker stops. */
+void disk_wait(struct broker *b, struct disk_wait *w);
+/* All who wait go on, at the end of the broker. */
+void disk_end(struct broker *b);
+
+/* For a handler, before it answers. True: what the store told it means nothing, the call is no longer the handler's, and begins anew
+ * when the bytes are there. What the handler did so far it will do again. */
+bool disk_again(struct broker *b, struct call *call);
+
+#endif
