@@ -184,7 +184,7 @@ static bool has_work(const struct store *s)
     const struct waiting_append *w = fifo_front(&s->early);
     if (s->log.turn.n || (w && w->log_end <= s->log.written)) return true;
     if (!s->options.sync_flush) return s->visible < s->log.written;
-    return s->synced < s->log.written && !s->log_sync.running && s->mode != STORE_BROKEN && !s->closed;
+    return s->synced < s->log.written && !s->log_sync.running && s->mode < STORE_BROKEN && !s->closed;
 }
 
 void dispatch_turn_end(void *store)

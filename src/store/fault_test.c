@@ -144,6 +144,133 @@ TEST(fault, after_a_failed_sync_nothing_is_confirmed_any_more)
     }
 }
 
+/* One message that is synced, then one whose sync fails. */
+static struct store_fixture *with_failed_sync(bool sync_flush, uint64_t seed)
+{
+    struct store_fixture *f = store_fixture_new(seed);
+    f->options.sync_flush = sync_flush;
+    store_fixture_open(f);
+    store_fixture_append(f, "T", 0, "safe");
+    fake_tasks_advance(&f->tasks, 5000);
+    fake_tasks_settle(&f->tasks);
+    sim_fs_fail(f->disk, SIM_SYNC, 1, true, ERR_IO);
+    store_fixture_append(f, "T", 0, "in doubt");
+    if (!sync_flush) fake_tasks_advance(&f->tasks, 500);
+    fake_tasks_settle(&f->tasks);
+    const char *why;
+    EXPECT(!store_is_writable(f->store, &why) && strstr(why, "sync"));
+    sim_fs_heal(f->disk);
+    return f;
+}
+
+TEST(fault, what_a_failed_sync_left_in_doubt_is_written_again_and_writing_goes_on)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const char *why;
+        struct store_fixture *f = with_failed_sync(true, seed);
+        EXPECT_EQ(f->failed, 1);                      /* whoever sent it was told that it is not safe */
+        EXPECT_EQ(store_fixture_max(f, "T", 0), 1);   /* and nobody sees it */
+        fake_tasks_advance(&f->tasks, 1000);
+        fake_tasks_settle(&f->tasks);
+        EXPECT(store_is_writable(f->store, &why));
+        store_fixture_expect(f, "T", 0, 1, "in doubt");   /* it is there now, once: its offset is taken */
+        store_fixture_append(f, "T", 0, "after");
+        fake_tasks_settle(&f->tasks);
+        EXPECT_EQ(f->stored, 2);
+        store_fixture_cut_power(f);
+        store_fixture_open(f);
+        store_fixture_expect(f, "T", 0, 0, "safe");
+        store_fixture_expect(f, "T", 0, 1, "in doubt");
+        store_fixture_expect(f, "T", 0, 2, "after");
+        store_fixture_free(f);
+    }
+}
+
+TEST(fault, a_disk_that_goes_on_failing_is_tried_each_second_and_closing_does_not_wait_for_it)
+{
+    struct store_fixture *f = with_failed_sync(false, 1);
+    const char *why;
+    sim_fs_fail(f->disk, SIM_SYNC, 1, true, ERR_IO);
+    for (int i = 0; i < 5; i++) {
+        uint64_t calls = sim_fs_calls(f->disk, SIM_SYNC);
+        fake_tasks_advance(&f->tasks, 1000);
+        fake_tasks_settle(&f->tasks);
+        EXPECT_EQ(sim_fs_calls(f->disk, SIM_SYNC), calls + 1);
+        EXPECT(!store_is_writable(f->store, &why));
+    }
+    fake_tasks_advance(&f->tasks, 1000);   /* a try is under way */
+    err_free(store_close(f->store));
+    f->store = NULL;
+    fake_tasks_settle(&f->tasks);
+    sim_fs_heal(f->disk);
+    store_fixture_open(f);
+    store_fixture_expect(f, "T", 0, 1, "in doubt");   /* the process was not killed, nor did the power fail */
+    store_fixture_free(f);
+}
+
+TEST(fault, a_disk_that_has_lost_what_was_written_is_not_written_to_until_the_next_start)
+{
+    int lost = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const char *why;
+        struct store_fixture *f = with_failed_sync(true, seed);
+        store_fixture_evict(f);   /* what the kernel took for written comes back as it is on the disk */
+        fake_tasks_advance(&f->tasks, 1000);
+        fake_tasks_settle(&f->tasks);
+        bool writable = store_is_writable(f->store, &why);
+        if (!writable) {
+            lost++;
+            EXPECT(strstr(why, "lost the record"));
+            fake_tasks_advance(&f->tasks, 60000);
+            EXPECT(!store_is_writable(f->store, &why));
+        }
+        EXPECT_EQ(store_fixture_max(f, "T", 0), writable ? 2 : 1);
+        store_fixture_kill(f);
+        store_fixture_open(f);
+        EXPECT_EQ(store_fixture_max(f, "T", 0), writable ? 2 : 1);
+        store_fixture_append(f, "T", 0, "after");
+        fake_tasks_settle(&f->tasks);
+        store_fixture_expect(f, "T", 0, writable ? 2 : 1, "after");
+        store_fixture_free(f);
+    }
+    EXPECT(lost > 0 && lost < 20);
+}
+
+TEST(fault, entries_of_a_queue_that_a_failed_sync_left_in_doubt_are_written_again_and_if_lost_withheld_until_the_next_start)
+{
+    int lost = 0, kept = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct store_fixture *f = store_fixture_new(seed);
+        struct buf body = BUF_EMPTY;
+        store_fixture_open(f);
+        for (int i = 0; i < 5; i++) store_fixture_append(f, "T", 0, "x");
+        fake_tasks_turn(&f->tasks);
+        fake_tasks_advance(&f->tasks, 500);   /* the log is synced */
+        fake_tasks_settle(&f->tasks);
+        sim_fs_fail(f->disk, SIM_SYNC, 1, true, ERR_IO);
+        fake_tasks_advance(&f->tasks, 500);   /* the queue is not */
+        fake_tasks_settle(&f->tasks);
+        sim_fs_heal(f->disk);
+        if (seed % 2) store_fixture_evict(f);
+        fake_tasks_advance(&f->tasks, 1000);
+        fake_tasks_settle(&f->tasks);
+        enum read_status status = store_fixture_read(f, "T", 0, 0, &body);
+        if (status != READ_FOUND && !(seed % 2 && status == READ_OFFSET_AT_END)) fail_msg("seed %d status %d", (int)seed, status);
+        lost += status != READ_FOUND;
+        kept += status == READ_FOUND;
+        store_fixture_close(f);
+        struct file_info info;
+        err_t e = fs_info(sim_fs_disk(f->disk), "/store/abort", &info);
+        EXPECT_EQ(e == NULL, status != READ_FOUND);   /* the next start looks closely */
+        err_free(e);
+        store_fixture_open(f);
+        for (int i = 0; i < 5; i++) store_fixture_expect(f, "T", 0, i, "x");
+        buf_done(&body);
+        store_fixture_free(f);
+    }
+    EXPECT(lost > 0 && kept > 20);
+}
+
 TEST(fault, a_flipped_bit_is_passed_by_and_its_offset_is_kept)
 {
     struct store_fixture *f = store_fixture_new(1);
@@ -338,6 +465,13 @@ static void model_cut_power(struct model *m)
     store_fixture_cut_power(m->f);
 }
 
+/* Pages that it should have written are lost as soon as they leave memory. */
+static void model_fail_sync(struct model *m)
+{
+    m->power_failed = true;
+    sim_fs_fail(m->f->disk, SIM_SYNC, 1 + random_below(&m->random, 4), false, ERR_IO);
+}
+
 static void model_restart(struct model *m)
 {
     store_fixture_open(m->f);
@@ -358,7 +492,9 @@ static void model_step(struct model *m)
         fake_tasks_advance(&f->tasks, random_below(&m->random, 700));
     } else if (dice < 98) {
         store_fixture_evict(f);   /* who looks at what is not in memory dies of it */
+        if (f->options.sync_flush && random_below(&m->random, 4) == 0) model_fail_sync(m);
     } else if (dice < 99) {
+        sim_fs_heal(f->disk);
         store_fixture_close(f);
         model_restart(m);
     } else if (f->options.sync_flush && random_below(&m->random, 2)) {
@@ -436,7 +572,12 @@ static void for_each_fault(bool sync_flush, bool from_then_on, bool cut_power)
         sim_fs_fail(m->f->disk, SIM_ANY, nth, from_then_on, nth % 2 ? ERR_DISK_FULL : ERR_IO);
         send_some(m);
         sim_fs_heal(m->f->disk);
-        for (int i = 0; i < 3; i++) fake_tasks_advance(&m->f->tasks, 1000);
+        const char *why;
+        for (int i = 0; i < 3; i++) {
+            fake_tasks_advance(&m->f->tasks, 1000);
+            fake_tasks_settle(&m->f->tasks);
+        }
+        EXPECT(store_is_writable(m->f->store, &why));   /* by itself, whatever it was */
         send_some(m);
         if (cut_power) model_cut_power(m);
         else store_fixture_kill(m->f);

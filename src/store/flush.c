@@ -20,6 +20,7 @@ static void sync_log(struct work *w)
         e = file_sync(f->file);
     }
     if (!e && l->folder) e = fs_sync_folder(l->fs, l->folder);
+    if (e) resync_mark(l->store);
     l->e = e;
 }
 
@@ -51,12 +52,12 @@ static void log_sync_end(struct log_sync *l)
     buf_clear(&l->files);
 }
 
-/* S7: after a sync that failed nothing more is confirmed. The kernel may have dropped the pages it could not write, and a second
- * sync would report success for them. */
+/* S7: after a sync that failed nothing more is confirmed until resync.c is done. */
 static void log_sync_failed(struct store *s, err_t e)
 {
     store_stop_writing(s, STORE_BROKEN, err_new(err_code(e), "the disk failed to sync the commit log: %s", err_text(e)));
     dispatch_fail_waiting(s, e);
+    resync_begin(s);
 }
 
 static void log_synced(struct work *w)
@@ -87,7 +88,7 @@ static void log_synced(struct work *w)
 
 void flush_log(struct store *s)
 {
-    if (s->log_sync.running || s->synced == s->log.written || s->mode == STORE_BROKEN || s->closed) return;
+    if (s->log_sync.running || s->synced == s->log.written || s->mode >= STORE_BROKEN || s->closed) return;
     log_sync_begin(s, &s->log_sync);
     s->log_sync.running = true;
     tasks_work(s->tasks, &s->log_sync.work);
@@ -97,13 +98,28 @@ static void log_timer_fired(void *store) { flush_log(store); }
 
 /* --- the queues, and the checkpoint --- */
 
-static err_t sync_path(struct fs *fs, const char *path)
+/* Entries that a sync which failed had to write: the kernel may have dropped them, and a second sync would not tell. */
+static err_t write_entries_again(struct file *f, const char *path, const struct path_head *h)
+{
+    size_t n = (size_t)(h->to - h->from), got = 0;
+    uint8_t *bytes = must_alloc(n + 1);
+    err_t e = file_read_at(f, h->from, bytes, n, &got);
+    for (size_t i = 0; !e && i + QUEUE_ENTRY_BYTES <= n; i += QUEUE_ENTRY_BYTES)
+        if (got < n || !queue_entry_is_written(queue_entry_get(bytes + i)))
+            e = err_new(ERR_CORRUPT, "the disk has lost entries of %s that were written", path);
+    if (!e) e = file_write_at(f, h->from, bytes, n);
+    free(bytes);
+    return e;
+}
+
+static err_t sync_path(struct fs *fs, const struct path_head *h, const char *path, bool again)
 {
     struct file *f;
-    if (*path == 'd') return fs_sync_folder(fs, path + 1);
-    err_t e = fs_open(fs, path + 1, FILE_WRITE, &f);
+    if (h->folder) return fs_sync_folder(fs, path);
+    err_t e = fs_open(fs, path, FILE_WRITE, &f);
     if (e) return e;
-    e = file_sync(f);
+    if (again) e = write_entries_again(f, path, h);
+    if (!e) e = file_sync(f);
     file_close(f);
     return e;
 }
@@ -121,11 +137,14 @@ static err_t write_checkpoint(struct fs *fs, const char *path, const struct chec
     return err_in(e, "write the checkpoint");
 }
 
-static err_t sync_paths(struct fs *fs, struct slice paths)
+static err_t sync_paths(struct fs *fs, struct slice paths, bool again)
 {
     for (size_t n; paths.n; paths = slice_skip(paths, n)) {
-        n = strlen((const char *)paths.p) + 1;
-        err_t e = sync_path(fs, (const char *)paths.p);
+        struct path_head head;
+        const char *path = (const char *)paths.p + sizeof head;
+        memcpy(&head, paths.p, sizeof head);
+        n = sizeof head + strlen(path) + 1;
+        err_t e = sync_path(fs, &head, path, again);
         if (e && err_code(e) != ERR_NOT_FOUND) return e;
         err_free(e);   /* not found: its topic was deleted meanwhile */
     }
@@ -137,14 +156,20 @@ static err_t sync_paths(struct fs *fs, struct slice paths)
 static void sync_queues(struct work *w)
 {
     struct queue_sync *q = LIST_OWNER(w, struct queue_sync, work);
-    err_t e = q->count > PATHS_MAX ? fs_sync_all(q->fs, q->folder) : sync_paths(q->fs, buf_slice(&q->paths));
+    err_t e = q->count > PATHS_MAX && !q->again ? fs_sync_all(q->fs, q->folder) : sync_paths(q->fs, buf_slice(&q->paths), q->again);
+    if (e && !q->again) {   /* at once, while what was written is most likely still in memory */
+        log_warn("store.queues_not_synced text=\"%s\"", err_text(e));
+        err_free(e);
+        q->again = true;
+        e = sync_paths(q->fs, buf_slice(&q->paths), true);
+    }
     if (!e) e = write_checkpoint(q->fs, q->checkpoint_path, &q->checkpoint);
     q->e = e;
 }
 
-static void put_path(struct queue_sync *job, char kind, const char *path)
+static void put_path(struct queue_sync *job, struct path_head head, const char *path)
 {
-    buf_put_u8(&job->paths, (uint8_t)kind);
+    buf_put(&job->paths, &head, sizeof head);
     buf_put(&job->paths, path, strlen(path) + 1);
     job->count++;
 }
@@ -155,21 +180,20 @@ static void put_queue(struct store *s, struct consume_queue *q, struct queue_syn
     int64_t step = s->options.queue_file_entries;
     consume_queue_folder(q, folder);
     for (int64_t first = q->dirty_from - q->dirty_from % step; first < q->end; first += step) {
+        int64_t from = q->dirty_from > first ? q->dirty_from : first, to = q->end < first + step ? q->end : first + step;
         segment_path(path, folder, first * QUEUE_ENTRY_BYTES);
-        put_path(paths, 'f', path);
+        put_path(paths, (struct path_head){false, (from - first) * QUEUE_ENTRY_BYTES, (to > from ? to - first : from - first) * QUEUE_ENTRY_BYTES}, path);
     }
     if (!q->new_files) return;
-    put_path(paths, 'd', folder);
+    put_path(paths, (struct path_head){.folder = true}, folder);
     *strrchr(folder, '/') = 0;     /* the topic's */
-    put_path(paths, 'd', folder);
+    put_path(paths, (struct path_head){.folder = true}, folder);
     q->new_files = false;
 }
 
 static void queue_sync_begin(struct store *s, struct queue_sync *q)
 {
     bool names = false;
-    buf_clear(&q->paths);
-    q->count = 0;
     q->folder = s->queues.files.folder;
     LIST_EACH(&s->queues.files.dirty, node) {
         struct consume_queue *queue = LIST_OWNER(node, struct consume_queue, in_dirty);
@@ -177,7 +201,7 @@ static void queue_sync_begin(struct store *s, struct queue_sync *q)
         put_queue(s, queue, q);
         list_remove(node);
     }
-    if (names) put_path(q, 'd', s->queues.files.folder);
+    if (names) put_path(q, (struct path_head){.folder = true}, s->queues.files.folder);
     int64_t sure = s->visible < s->synced ? s->visible : s->synced;
     q->checkpoint = s->checkpoint;
     q->checkpoint.log_ms = s->synced_ms;
@@ -186,17 +210,29 @@ static void queue_sync_begin(struct store *s, struct queue_sync *q)
     q->checkpoint.confirmed = q->checkpoint.queues_offset = q->checkpoint.resume_offset = sure;
 }
 
+static void forget_paths(struct queue_sync *q)
+{
+    buf_clear(&q->paths);
+    q->count = 0;
+    q->again = false;
+}
+
+/* Until it succeeds the checkpoint stays: the next start would write the entries again from there. What the disk has lost only that
+ * one can bring back. */
 static void queues_synced(struct work *w)
 {
     struct store *s = LIST_OWNER(w, struct store, queue_sync.work);
     struct queue_sync *q = &s->queue_sync;
+    err_t e = q->e;
+    q->e = NULL;
     q->running = false;
-    if (q->e) {
-        s->queues_in_doubt = true;   /* recovery will write the entries again, from the last good checkpoint on */
-        log_warn("store.queues_not_synced text=\"%s\"", err_text(q->e));
-        err_free(q->e);
-        q->e = NULL;
+    s->queues_in_doubt = e;
+    if (err_code(e) == ERR_CORRUPT) s->queues_lost = true;
+    if (e) {
+        log_warn("store.queues_not_synced_again until=\"%s\" text=\"%s\"", s->queues_lost ? "the next start" : "a try succeeds", err_text(e));
+        err_free(e);
     } else {
+        forget_paths(q);
         s->checkpoint = q->checkpoint;
     }
     if (s->closed) store_job_ended(s);
@@ -205,7 +241,7 @@ static void queues_synced(struct work *w)
 
 static bool checkpoint_is_behind(const struct store *s)
 {
-    return !s->queues_in_doubt && !s->stuck && s->mode != STORE_BROKEN && s->checkpoint.resume_offset != s->visible;
+    return !s->queues_lost && !s->stuck && s->mode < STORE_BROKEN && s->checkpoint.resume_offset != s->visible;
 }
 
 static void queue_timer_fired(void *store)
@@ -221,7 +257,7 @@ static void queue_timer_fired(void *store)
 
 void flush_init(struct store *s)
 {
-    s->log_sync = (struct log_sync){.work = {.run = sync_log, .done = log_synced}, .fs = s->fs};
+    s->log_sync = (struct log_sync){.work = {.run = sync_log, .done = log_synced}, .store = s, .fs = s->fs};
     s->queue_sync = (struct queue_sync){
         .work = {.run = sync_queues, .done = queues_synced}, .fs = s->fs, .checkpoint_path = s->checkpoint_path};
     timer_init(&s->log_timer, log_timer_fired, s);
@@ -234,7 +270,7 @@ void flush_done(struct store *s)
     buf_done(&s->queue_sync.paths);
 }
 
-bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running; }
+bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running && !s->resync.running; }
 
 static void arm(struct store *s, struct timer *t, bool needed, int64_t delay_ms)
 {
@@ -246,7 +282,7 @@ void flush_arm(struct store *s)
 {
     if (s->closed) return;
     bool sync_flush = s->options.sync_flush;
-    bool log_is_behind = s->synced < s->log.written && s->mode != STORE_BROKEN;
+    bool log_is_behind = s->synced < s->log.written && s->mode < STORE_BROKEN;
     arm(s, &s->log_timer, !sync_flush && log_is_behind && !s->log_sync.running, s->options.flush_interval_ms);
     arm(s, &s->queue_timer, checkpoint_is_behind(s) && !s->queue_sync.running, s->options.queue_flush_interval_ms);
     arm(s, &s->answer_timer, sync_flush && !fifo_empty(&s->appends), s->options.sync_timeout_ms);
@@ -254,8 +290,8 @@ void flush_arm(struct store *s)
 
 static err_t flush_log_now(struct store *s)
 {
-    if ((s->synced == s->log.written && !s->log.names_unsynced) || s->mode == STORE_BROKEN) return NULL;
-    struct log_sync now = {.fs = s->fs};   /* a worker may be busy with the other one */
+    if ((s->synced == s->log.written && !s->log.names_unsynced) || s->mode >= STORE_BROKEN) return NULL;
+    struct log_sync now = {.store = s, .fs = s->fs};   /* a worker may be busy with the other one */
     log_sync_begin(s, &now);
     sync_log(&now.work);
     log_sync_end(&now);
@@ -268,14 +304,14 @@ static err_t flush_log_now(struct store *s)
 
 static err_t flush_queues_now(struct store *s)
 {
-    struct queue_sync now = {.fs = s->fs, .checkpoint_path = s->checkpoint_path};
+    if (s->queues_lost) return NULL;
+    struct queue_sync now = {.fs = s->fs, .checkpoint_path = s->checkpoint_path, .again = s->queues_in_doubt};
+    buf_put_slice(&now.paths, buf_slice(&s->queue_sync.paths));   /* of one that failed, or is not known to have succeeded */
+    now.count = s->queue_sync.count;
     queue_sync_begin(s, &now);
-    if (s->queue_sync.running) {   /* not known to have succeeded */
-        buf_put_slice(&now.paths, buf_slice(&s->queue_sync.paths));
-        now.count += s->queue_sync.count;
-    }
     sync_queues(&now.work);
     buf_done(&now.paths);
+    s->queues_in_doubt = now.e;
     if (!now.e) s->checkpoint = now.checkpoint;
     return now.e;
 }

@@ -6,7 +6,15 @@
 
 enum { ENTRIES_AT_ONCE = 64 };
 
-static int64_t min_of(struct store *s, struct consume_queue *q) { return consume_queue_min(q, commit_log_first(&s->log)); }
+/* A sync of queues failed: entries may read as zeros that are there again after the next start. */
+static bool in_doubt(const struct store *s) { return s->queues_in_doubt || s->queues_lost; }
+
+static int64_t min_of(struct store *s, struct consume_queue *q)
+{
+    int64_t log_first = commit_log_first(&s->log);
+    if (in_doubt(s) && q->min_log_first != log_first) return q->first > 0 ? q->first : 0;   /* not to be told from what is too old */
+    return consume_queue_min(q, log_first);
+}
 
 int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id)
 {
@@ -30,6 +38,7 @@ struct reading {
     int32_t scanned;
     bool gone;          /* an entry's record was not there */
     bool matched_none;  /* an entry did not match */
+    bool withheld;      /* an entry was lost after a sync that failed: it is there again after the next start */
 };
 
 static enum read_status check_range(const struct read_request *r, struct read_result *out)
@@ -86,6 +95,8 @@ static bool read_entry(struct reading *g, int64_t offset, struct queue_entry e)
 {
     const struct read_filter *f = g->r->filter;
     struct slice record;
+    g->withheld = in_doubt(g->s) && !queue_entry_is_written(e);
+    if (g->withheld) return false;
     if (is_full(g, (size_t)(e.size > 0 ? e.size : 0))) return false;
     if (f && f->entry && !f->entry(f->ctx, consume_queue_tag_hash(g->q, e))) {
         g->matched_none = true;
@@ -144,7 +155,8 @@ void store_read(struct store *s, const struct read_request *r, struct read_resul
     read_entries(&g);
     if (out->messages) cold_forget(&s->cold);   /* what is in memory goes out; the rest is the next read's */
     s->counts.read_messages += (uint64_t)out->messages;
-    if (!out->messages) out->status = g.gone && !g.matched_none ? READ_MESSAGE_GONE : READ_NO_MATCH;
+    if (!out->messages && g.withheld) out->status = READ_OFFSET_AT_END;   /* who waits there loses nothing; who went on would */
+    else if (!out->messages) out->status = g.gone && !g.matched_none ? READ_MESSAGE_GONE : READ_NO_MATCH;
 }
 
 void read_result_release(struct read_result *r)

@@ -314,16 +314,25 @@ static err_t finish_queue(void *ctx, struct consume_queue *q)
     return e;
 }
 
+/* If a sync of an earlier run failed, one more would say nothing about what that one had to write. */
+static err_t sync_file(const struct recovery *r, struct mapped_file *f, bool failed_before)
+{
+    int64_t from = f->start > r->from ? f->start : r->from, to = mapped_file_end(f) < r->end ? mapped_file_end(f) : r->end;
+    return failed_before && from < to ? resync_write_again(f, from, to) : file_sync(f->file);
+}
+
 /* What a killed process wrote may still be in the kernel's memory alone. From here on it counts as synced. */
 static err_t sync_log(const struct recovery *r)
 {
     const struct mapped_files *files = &r->log->files;
-    for (size_t i = files->count; i-- > 0 && mapped_file_end(files->all[i]) > r->from;) {
-        err_t e = file_sync(files->all[i]->file);
-        if (e) return e;
-    }
-    r->log->names_unsynced = false;
-    return fs_sync_folder(r->s->fs, files->folder);
+    bool failed_before = resync_is_marked(r->s);
+    err_t e = NULL;
+    for (size_t i = files->count; !e && i-- > 0 && mapped_file_end(files->all[i]) > r->from;) e = sync_file(r, files->all[i], failed_before);
+    if (!e) e = fs_sync_folder(r->s->fs, files->folder);
+    if (e) resync_mark(r->s);
+    else resync_unmark(r->s);
+    if (!e) r->log->names_unsynced = false;
+    return e;
 }
 
 /* Without a log the queues point nowhere. */

@@ -7,12 +7,12 @@
  *   allocated 0.9 / 22 / 167 us, written with zeros before 6.9 / 18 / 117 us, and 20 ms more for each 100 MB written.
  * Zeros ahead cost as much as they save on large writes, and make small ones seven times dearer (pages come in large folios).
  * With a sync behind each write CPU is equal; a lone small message waits 160 us instead of 300, for twice the bytes on disk.
+ * The file itself is not synced here: the log may be writing to it already (spare_file_take), and must hear itself of a sync that fails.
  * Thread: worker. */
 static void make(struct work *w)
 {
     struct spare_file *s = LIST_OWNER(w, struct spare_file, work);
     s->e = mapped_file_make(s->fs, s->folder, s->start, s->size, &s->made);
-    if (!s->e) s->e = file_sync(s->made->file);
     if (!s->e) s->e = fs_sync_folder(s->fs, s->folder);
 }
 

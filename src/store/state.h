@@ -39,6 +39,7 @@ struct arrival {
 /* One sync of the log's files. */
 struct log_sync {
     struct work work;
+    const struct store *store;   /* its options alone */
     struct buf files;            /* struct mapped_file *, pinned */
     struct fs *fs;
     const char *folder;          /* to be synced too, or NULL */
@@ -48,11 +49,30 @@ struct log_sync {
     bool running;
 };
 
+/* What a failed sync left in doubt, written once more. */
+struct resync {
+    struct work work;
+    struct timer timer;
+    struct buf files;            /* struct mapped_file *, pinned */
+    struct fs *fs;
+    const char *folder;
+    int64_t from, to;            /* positions of the log */
+    err_t e;                     /* CORRUPT: it is not what was written */
+    bool running;
+};
+
+/* What is to be synced: a folder, or a file with what was written to it. */
+struct path_head {
+    bool folder;
+    int64_t from, to;            /* bytes of the file */
+};
+
 /* One sync of changed queues, then the checkpoint. */
 struct queue_sync {
     struct work work;
-    struct buf paths;            /* 'f' file or 'd' folder, path, zero byte */
+    struct buf paths;            /* struct path_head, path, zero byte; after a failure they wait for the next sync */
     size_t count;                /* of paths */
+    bool again;                  /* the last one failed: what it had to write is written once more */
     struct fs *fs;
     const char *folder;          /* of all queues */
     const char *checkpoint_path;
@@ -88,7 +108,8 @@ struct cleaning {
 enum store_mode {
     STORE_WRITABLE,
     STORE_FULL,                  /* a write failed; tried again every second */
-    STORE_BROKEN,                /* a sync failed: what is on disk is in doubt until the next start */
+    STORE_BROKEN,                /* a sync failed: what is on disk is in doubt until it was read back and written again (resync.c) */
+    STORE_LOST,                  /* what was read back is not what was written: only the next start can tell what is left */
 };
 
 struct store {
@@ -121,13 +142,15 @@ struct store {
     struct timer again_timer;    /* a turn was too long, the rest comes in the next */
     struct log_sync log_sync;
     struct queue_sync queue_sync;
+    struct resync resync;
     struct scrub scrub;
 
     struct cleaning cleaning;
     enum store_mode mode;
     char *why;                   /* a sentence, when not writable */
     bool stuck;                  /* queue entries could not be written; they wait in their queues */
-    bool queues_in_doubt;        /* a sync of queues failed: the checkpoint stays, and so does `abort` */
+    bool queues_in_doubt;        /* a sync of queues failed: the checkpoint stays until one succeeds; else `abort` stays */
+    bool queues_lost;            /* entries are not on the disk, and only the next start can write them again */
     bool closed;
     int64_t recent_bytes;
     uint64_t deletions;          /* topics deleted in this run */
@@ -156,6 +179,18 @@ err_t flush_all(struct store *s) MUST_CHECK;
 bool flush_is_idle(const struct store *s);
 void flush_done(struct store *s);
 
+/* --- resync.c: after a sync that failed --- */
+/* A sync of the log failed; should this process end, the next one shall know. Thread: worker. */
+void resync_mark(const struct store *s);
+bool resync_is_marked(const struct store *s);
+void resync_unmark(const struct store *s);
+/* What a file holds between two positions of the log is written once more, and synced. Thread: worker. */
+err_t resync_write_again(struct mapped_file *f, int64_t from, int64_t to) MUST_CHECK;
+void resync_init(struct store *s);
+/* At once, while what was written is most likely still in memory; then each second. */
+void resync_begin(void *store);
+void resync_done(struct store *s);
+
 /* --- clean.c: old files go, and writing stops before the disk is full --- */
 void clean_init(struct store *s);
 void clean_done(struct store *s);
@@ -166,8 +201,10 @@ bool clean_is_idle(const struct store *s);
 struct index *find_index_new(struct store *s);
 
 /* --- store.c --- */
-/* Writing is off from now on; STORE_BROKEN is final. Takes e. */
+/* Writing is off from now on; STORE_LOST is final. Takes e. */
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e);
+/* From STORE_FULL back to STORE_WRITABLE, if all that could not be written can be now; else it is tried again in a second. */
+void store_try_writing(void *store);
 /* A worker's job is over; the last one frees a closed store. */
 void store_job_ended(void *store);
 

@@ -25,7 +25,7 @@ static char *path_in(const char *root, const char *name)
 
 static const char *mode_text(enum store_mode mode)
 {
-    return mode == STORE_FULL ? "a try succeeds, one each second" : "the next start";
+    return mode == STORE_LOST ? "the next start" : "a try succeeds, one each second";
 }
 
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e)
@@ -40,7 +40,7 @@ void store_stop_writing(struct store *s, enum store_mode mode, err_t e)
     if (s->mode == STORE_FULL && !s->closed) timer_start(s->tasks, &s->retry_timer, RETRY_MS);
 }
 
-static void retry(void *store)
+void store_try_writing(void *store)
 {
     struct store *s = store;
     if (s->mode != STORE_FULL) return;
@@ -79,9 +79,10 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     queues_init(&s->queues, fs, options->root, options->queue_file_entries);
     cold_init(&s->cold, fs, tasks, &s->log.damage, store_job_ended, s);
     flush_init(s);
+    resync_init(s);
     clean_init(s);
     timer_init(&s->answer_timer, dispatch_answer_overdue, s);
-    timer_init(&s->retry_timer, retry, s);
+    timer_init(&s->retry_timer, store_try_writing, s);
     timer_init(&s->again_timer, again, s);
     s->turn_end = (struct turn_hook){.run = dispatch_turn_end, .ctx = s};
     return s;
@@ -98,6 +99,7 @@ static void store_free(struct store *s)
     buf_done(&s->touched);
     buf_done(&s->arrivals);
     flush_done(s);
+    resync_done(s);
     clean_done(s);
     file_close(s->lock);
     free(s->why);
@@ -244,6 +246,7 @@ static void stop_timers(struct store *s)
     timer_stop(s->tasks, &s->retry_timer);
     timer_stop(s->tasks, &s->again_timer);
     timer_stop(s->tasks, &s->cleaning.timer);
+    timer_stop(s->tasks, &s->resync.timer);
 }
 
 static err_t remove_abort(struct store *s)
@@ -266,7 +269,7 @@ err_t store_close(struct store *s)
     s->cold.waits = true;
     err_t e = flush_all(s);
     if (e) dispatch_fail_waiting(s, err_new(ERR_CLOSED, "the store is closing: %s", err_text(e)));
-    if (!e && !s->queues_in_doubt && s->mode != STORE_BROKEN) e = remove_abort(s);
+    if (!e && !s->queues_in_doubt && !s->queues_lost && s->mode < STORE_BROKEN) e = remove_abort(s);
     file_close(s->lock);
     s->lock = NULL;
     bool index_idle = !s->index || index_is_idle(s->index);

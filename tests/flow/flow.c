@@ -53,7 +53,7 @@ static void evict(void *flow)
 {
     enum { TURNS = 7 };
     struct flow *f = flow;
-    if (++f->turns % TURNS == 0) flow_evict(f);
+    if (++f->turns % TURNS == 0 && !f->stays_warm) flow_evict(f);
 }
 
 static void evict_from_now_on(struct flow *f)

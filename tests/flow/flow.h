@@ -26,6 +26,7 @@ struct flow {
     struct arena arena;              /* of the answers taken apart */
     struct turn_hook evicts;
     uint64_t turns;
+    bool stays_warm;                 /* for what is lost when it leaves memory */
 };
 
 /* A broker with the recorded one's name and address; `settings` are KEY=VALUE pairs, NULL at the end. */

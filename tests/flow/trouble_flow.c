@@ -80,14 +80,15 @@ TEST(trouble, a_nearly_full_disk_loses_old_messages_first_refuses_sends_above_it
     flow_stop(f);
 }
 
-TEST(trouble, after_a_sync_that_failed_no_message_is_taken_until_the_next_start)
+TEST(trouble, after_a_sync_that_failed_no_message_is_taken_until_what_was_in_doubt_is_on_disk)
 {
     static const char *const settings[] = {"flushDiskType=SYNC_FLUSH", NULL};
     struct flow *f = flow_start(settings);
     flow_make_topic(f, "T", 1);
     EXPECT_EQ(flow_send(f, "T", 0, "", "before").code, RESPONSE_SUCCESS);
     sim_run_for(f->sim, 20000);   /* whatever else had to be synced is */
-    sim_fs_fail(f->disk, SIM_SYNC, 1, false, ERR_IO);
+    f->stays_warm = true;
+    sim_fs_fail(f->disk, SIM_SYNC, 1, true, ERR_IO);
     struct sent s = flow_send(f, "T", 0, "", "in doubt");
     EXPECT(s.code != RESPONSE_SUCCESS && *s.remark);
     s = flow_send(f, "T", 0, "", "refused");
@@ -96,8 +97,13 @@ TEST(trouble, after_a_sync_that_failed_no_message_is_taken_until_the_next_start)
     EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 1);
     sim_run_for(f->sim, 60000);
     EXPECT_EQ(flow_send(f, "T", 0, "", "still refused").code, RESPONSE_SERVICE_NOT_AVAILABLE);
+    sim_fs_heal(f->disk);
+    sim_run_for(f->sim, 2000);
+    s = flow_send(f, "T", 0, "", "after");
+    EXPECT(s.code == RESPONSE_SUCCESS && s.queue_offset == 2);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 3);
     flow_crash(f);
-    EXPECT_EQ(flow_send(f, "T", 0, "", "after").code, RESPONSE_SUCCESS);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 3);
     flow_stop(f);
 }
 

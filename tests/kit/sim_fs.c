@@ -133,10 +133,11 @@ static void warm(struct node *n, int64_t from, int64_t to)
     }
 }
 
-/* What is to be written yet stays in memory. */
+/* What is to be written yet stays in memory. What the kernel takes for written, and is not, comes back as it is on the disk. */
 static void evict(struct node *n)
 {
     for (int64_t b = 0; b < blocks_of(n->size); b++) {
+        if (n->before[b] && n->flags[b] & DOOMED) memcpy(n->bytes + b * BLOCK, n->before[b], BLOCK);
         if (n->before[b] || n->flags[b] & COLD) continue;
         n->flags[b] |= COLD;
         n->cold++;
