@@ -243,10 +243,23 @@ err_t real_loop_new(struct loop **out)
     return NULL;
 }
 
+/* While a loop does not run its time stands still, and whoever is started on it may block (recovery of a store, say): timers count from
+ * now on, or a time limit would be over before what it limits has begun. */
+static void skip_time(struct uv_loop *l)
+{
+    int64_t before = (int64_t)uv_now(&l->uv);
+    uv_update_time(&l->uv);
+    int64_t skipped = (int64_t)uv_now(&l->uv) - before;
+    for (size_t i = 0; i < l->timers; i++) l->heap[i]->due_ms += skipped;
+    l->wall_ms = 0;
+    arm(l);
+}
+
 void real_loop_run(struct loop *loop)
 {
     struct uv_loop *l = uv_of(loop);
     real_loop_adopt(loop);
+    skip_time(l);
     while (!atomic_load(&l->stopping)) uv_run(&l->uv, UV_RUN_DEFAULT);
     atomic_store(&l->stopping, false);
 }

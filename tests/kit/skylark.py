@@ -55,9 +55,13 @@ class Process:
     def __init__(self, command, ports, log, env=None):
         self.command, self.ports, self.log, self.env, self.child = [str(c) for c in command], ports, log, env, None
 
-    def start(self, seconds=30):
+    def start_unwatched(self):
+        """Without waiting until it serves."""
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **(self.env or {})})
+
+    def start(self, seconds=30):
+        self.start_unwatched()
         for port in self.ports:
             wait_for(f"port {port} of {self.command[0]}", lambda: self.child.poll() is not None or answers(port), seconds)
         if self.child.poll() is not None:
