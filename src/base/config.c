@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role };
+enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_hours };
 enum key_when { LIVE, FIXED };
 
 struct key_row {
@@ -34,6 +34,7 @@ enum {
 #define DEFAULT_text(v) .text = v
 #define DEFAULT_flush(v) .number = v
 #define DEFAULT_role(v) .number = v
+#define DEFAULT_hours(v) .number = v
 
 static const struct key_row rows[] = {
 #define SECTION(s)
@@ -180,6 +181,30 @@ static err_t parse_bool(const struct key_row *row, struct slice value, int64_t *
     return err_new(ERR_CONFIG, "%s must be true or false, not \"%.*s\"", row->name, SLICE_ARG(value));
 }
 
+/* "04;16" */
+static err_t parse_hours(const struct key_row *row, struct slice value, int64_t *out)
+{
+    struct slice rest = value, part;
+    int64_t hour;
+    *out = 0;
+    while (rest.n && slice_split(&rest, ';', &part)) {
+        if (!slice_to_i64(slice_trim(part), &hour) || hour < 0 || hour > 23)
+            return err_new(ERR_CONFIG, "%s must be hours of the day, 0 to 23, separated by ;, not \"%.*s\"", row->name, SLICE_ARG(value));
+        *out |= (int64_t)1 << hour;
+    }
+    return NULL;
+}
+
+static void put_hours(int32_t hours, struct buf *out)
+{
+    const char *mark = "";
+    for (int hour = 0; hour < 24; hour++) {
+        if (!(hours >> hour & 1)) continue;
+        buf_printf(out, "%s%02d", mark, hour);
+        mark = ";";
+    }
+}
+
 /* Checks the value; c NULL: nothing else. */
 static err_t set_row(struct config *c, const struct key_row *row, struct slice value)
 {
@@ -190,6 +215,7 @@ static err_t set_row(struct config *c, const struct key_row *row, struct slice v
     case TYPE_text:
         if (c) store_text(c, row, must_dup(value));
         return NULL;
+    case TYPE_hours: e = parse_hours(row, value, &number); break;
     case TYPE_bool: e = parse_bool(row, value, &number); break;
     case TYPE_flush:
     case TYPE_role: e = parse_choice(row, value, &number); break;
@@ -306,6 +332,7 @@ static void put_value(const struct config *c, const struct key_row *row, struct 
     case TYPE_i32: buf_put_i64_text(out, *(const int32_t *)m); break;
     case TYPE_i64: buf_put_i64_text(out, *(const int64_t *)m); break;
     case TYPE_text: buf_put_text(out, *(char *const *)m ? *(char *const *)m : ""); break;
+    case TYPE_hours: put_hours(*(const int32_t *)m, out); break;
     default: buf_put_text(out, choices(row)[*(const int32_t *)m]); break;
     }
 }

@@ -19,6 +19,7 @@ typedef int64_t config_i64;
 typedef char *config_text;
 typedef int32_t config_flush;
 typedef int32_t config_role;
+typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 
 #define SECTION(s) struct config_##s {
 #define KEY(s, field, name, type, default_value, least, most, when, meaning) config_##type field;

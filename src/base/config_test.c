@@ -140,6 +140,24 @@ TEST(config, an_update_is_all_or_nothing)
     config_done(&c);
 }
 
+TEST(config, hours_of_the_day_are_read_and_written_like_the_original)
+{
+    struct config c;
+    struct buf out = BUF_EMPTY;
+    config_init(&c, CONFIG_BROKER);
+    EXPECT_EQ(c.store.clean_hours, 1 << 4);
+    EXPECT_OK(config_set(&c, SLICE("deleteWhen"), SLICE("23;4; 16;")));
+    EXPECT_EQ(c.store.clean_hours, 1 << 23 | 1 << 4 | 1 << 16);
+    config_write(&c, CONFIG_BROKER, &out);
+    EXPECT(memmem(out.p, out.n, "\ndeleteWhen=04;16;23\n", 21));
+    EXPECT_ERR(config_set(&c, SLICE("deleteWhen"), SLICE("24")), ERR_CONFIG);
+    EXPECT_ERR(config_set(&c, SLICE("deleteWhen"), SLICE("4am")), ERR_CONFIG);
+    EXPECT_ERR(config_set(&c, SLICE("deleteWhen"), SLICE("4;;5")), ERR_CONFIG);
+    EXPECT_EQ(c.store.clean_hours, 1 << 23 | 1 << 4 | 1 << 16);
+    buf_done(&out);
+    config_done(&c);
+}
+
 TEST(config, written_text_reads_back_to_the_same)
 {
     struct config c, again;

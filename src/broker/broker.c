@@ -47,9 +47,27 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     hold_arrived(&b->hold, topic, queue_id, end);
 }
 
+/* reserve.time: hours, -1 or nothing for fileReservedTime. The unit is that of the original's tiered storage, the only one of its stores
+ * that heeds it. */
+static void reserve(struct broker *b, const struct topic *topic)
+{
+    enum { HOUR_MS = 3600000 };
+    int64_t hours = -1;
+    struct slice text = topic_attribute(&topic->config, SLICE("reserve.time"));
+    if (text.p && !slice_to_i64(text, &hours)) hours = -1;
+    store_reserve(b->store, topic->config.name, hours > INT64_MAX / HOUR_MS ? INT64_MAX : hours * HOUR_MS);
+}
+
+static void reserve_all(struct broker *b)
+{
+    const struct topic *topic;
+    for (size_t at = 0; (topic = topics_next(b->topics, &at));) reserve(b, topic);
+}
+
 static void on_topic_changed(void *ctx, const struct topic *topic)
 {
     struct broker *b = ctx;
+    if (topic) reserve(b, topic);
     registration_topic_changed(b->registration, topic ? &topic->config : NULL);
 }
 
@@ -75,36 +93,19 @@ static void scan(void *ctx)
 
 /* --- start --- */
 
-/* "04;16": a bit for each hour. */
-static err_t read_hours(const char *text, uint32_t *out)
+struct clean_options broker_clean_rules(const struct config *cfg)
 {
-    struct slice rest = slice_text(text), word;
-    *out = 0;
-    while (rest.n && slice_split(&rest, ';', &word)) {
-        int32_t hour;
-        if (!slice_to_i32(word, &hour) || hour < 0 || hour > 23)
-            return err_new(ERR_CONFIG, "deleteWhen=%s: hours of the day are expected, 0 to 23, separated by ;", text);
-        *out |= 1u << hour;
-    }
-    return NULL;
-}
-
-err_t broker_clean_rules(const struct config *cfg, struct clean_options *out)
-{
-    *out = (struct clean_options){
+    return (struct clean_options){
         .interval_ms = cfg->store.clean_interval_ms, .reserved_ms = cfg->store.clean_reserved_hours * 3600000,
         .used_percent = cfg->store.clean_used_percent, .force_percent = cfg->store.clean_force_percent,
         .full_percent = cfg->store.clean_full_percent, .may_force = cfg->store.clean_forcibly, .batch = cfg->store.clean_batch,
+        .hours = (uint32_t)cfg->store.clean_hours,
     };
-    return read_hours(cfg->store.clean_hours, &out->hours);
 }
 
 static err_t open_store(struct broker *b)
 {
     const struct config *cfg = b->cfg;
-    struct clean_options clean;
-    err_t e = broker_clean_rules(cfg, &clean);
-    if (e) return e;
     struct store_options o = {
         .root = cfg->store.root, .log_folder = cfg->store.log_folder, .log_file_bytes = cfg->store.log_file_bytes,
         .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
@@ -112,7 +113,7 @@ static err_t open_store(struct broker *b)
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
-        .clean = clean,
+        .clean = broker_clean_rules(cfg),
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
     };
     return store_open(&o, b->options.fs, b->tasks, &b->store);
@@ -148,6 +149,7 @@ static err_t open_data(struct broker *b)
     err_t e = open_store(b);   /* first: it takes the lock of the folder */
     if (!e) e = fs_make_durable_folder(b->options.fs, folder);
     if (!e) e = open_meta(b, folder);
+    if (!e) reserve_all(b);
     free(folder);
     return e;
 }

@@ -58,7 +58,7 @@ struct broker {
 /* --- broker.c --- */
 /* A request, as if it had just come in. */
 void broker_dispatch(void *broker, struct call *call);
-/* When old files go, as configured. CONFIG: deleteWhen is no list of hours. */
-err_t broker_clean_rules(const struct config *cfg, struct clean_options *out) MUST_CHECK;
+/* When old files go, as configured. */
+struct clean_options broker_clean_rules(const struct config *cfg);
 
 #endif

@@ -13,6 +13,8 @@ enum {
     SEARCHES_MAX = 64,      /* queues whose first entry is looked for in one round; some 30 us each */
 };
 
+#define RESERVED_MS_MAX (INT64_MAX / 4)   /* can be added to any time */
+
 /* --- the job; thread: worker --- */
 
 static void note(struct cleaning *c, err_t e)
@@ -52,6 +54,21 @@ static void remove_paths(struct cleaning *c)
     buf_clear(&c->paths);
 }
 
+static struct retention_log log_of(const struct cleaning *c)
+{
+    int64_t first = c->removed < c->count ? c->starts[c->removed] : c->log_first + (int64_t)c->removed * c->log_file_bytes;
+    return (struct retention_log){c->log_folder, c->log_file_bytes, first, c->now_ms};
+}
+
+/* Whether a file that is old enough holds messages of a topic that is to be kept longer. */
+static bool is_kept(struct cleaning *c, int64_t modified_ms, err_t *e)
+{
+    bool kept = false;
+    struct retention_log log = log_of(c);
+    *e = retention_keeps(&c->retention, &log, log.first, modified_ms, c->rules.reserved_ms, &kept);
+    return *e || kept;
+}
+
 /* Oldest first, each name durable before the next one goes: whatever a power cut brings back, no file is missing in between. */
 static void remove_log_files(struct cleaning *c, int64_t written_before_ms)
 {
@@ -62,6 +79,7 @@ static void remove_log_files(struct cleaning *c, int64_t written_before_ms)
         segment_path(path, c->log_folder, c->starts[c->removed]);
         e = fs_info(c->fs, path, &info);
         if (e || info.modified_ms > written_before_ms) break;
+        if (written_before_ms < INT64_MAX && is_kept(c, info.modified_ms, &e)) break;
         e = fs_remove(c->fs, path);
         if (e) break;
         e = fs_sync_folder(c->fs, c->log_folder);
@@ -84,6 +102,8 @@ static void run_round(struct work *w)
     bool force = o->may_force && c->used_percent > threshold;
     if (force) remove_log_files(c, INT64_MAX);
     else if (c->right_hour || c->used_percent > o->used_percent) remove_log_files(c, c->now_ms - o->reserved_ms);
+    struct retention_log log = log_of(c);
+    note(c, retention_search(&c->retention, &log));
 }
 
 /* --- rounds; thread: loop --- */
@@ -116,7 +136,10 @@ static void begin_round(void *store)
     c->rules = s->options.clean;
     c->now_ms = tasks_wall_ms(s->tasks);
     c->right_hour = c->asked || is_right_hour(&s->options.clean, c->now_ms);
+    c->log_first = commit_log_first(&s->log);
+    c->log_file_bytes = s->options.log_file_bytes;
     choose_log_files(s);
+    retention_prepare(&c->retention);
     c->running = true;
     tasks_work(s->tasks, &c->work);
 }
@@ -192,6 +215,7 @@ static void round_done(struct work *w)
         log_info("store.log_files_removed count=%zu log_min=%" PRId64 " used_percent=%d", c->removed, commit_log_first(&s->log), c->used_percent);
     }
     else if (c->right_hour) c->asked = false;   /* nothing old is left; what was asked during a round has the next one */
+    retention_apply(&c->retention, &s->queues);
     tell_crowded(s);
     bool more = follow_log(s) || c->removed || c->paths.n || c->unused.n;
     int64_t wait_ms = more || c->asked ? SOON_MS : c->crowded ? CROWDED_MS : s->options.clean.interval_ms;
@@ -204,6 +228,7 @@ void clean_init(struct store *s)
         .work = {.run = run_round, .done = round_done}, .fs = s->fs, .root = s->options.root,
         .log_folder = s->options.log_folder, .fetch = {.done = on_fetched},
     };
+    retention_init(&s->cleaning.retention, &s->queues);
     timer_init(&s->cleaning.timer, begin_round, s);
 }
 
@@ -213,6 +238,17 @@ void store_set_clean_rules(struct store *s, const struct clean_options *rules)
     assert_on_loop(s->tasks);
     s->options.clean = *rules;
     s->options.clean.interval_ms = interval_ms;
+}
+
+static void show_all(struct consume_queue *q) { q->expired_below = 0; }
+
+void store_reserve(struct store *s, struct slice topic, int64_t reserved_ms)
+{
+    assert_on_loop(s->tasks);
+    if (!queue_topic_is_legal(topic)) return;
+    retention_set(&s->cleaning.retention, topic, reserved_ms < RESERVED_MS_MAX ? reserved_ms : RESERVED_MS_MAX);
+    if (reserved_ms < 0) queues_each_of(&s->queues, topic, show_all);
+    else if (s->options.clean.interval_ms > 0) timer_start(s->tasks, &s->cleaning.timer, SOON_MS);   /* more may follow in this turn */
 }
 
 void store_clean_now(struct store *s)
@@ -234,4 +270,5 @@ void clean_done(struct store *s)
     free_unused(&s->cleaning);
     buf_done(&s->cleaning.unused);
     buf_done(&s->cleaning.paths);
+    retention_done(&s->cleaning.retention);
 }

@@ -473,7 +473,7 @@ static int64_t kept_before(struct consume_queue *q, int64_t low, int64_t at, int
     return -1;
 }
 
-int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
+static int64_t first_in_log(struct consume_queue *q, int64_t log_first)
 {
     if (q->min_log_first == log_first) return q->min;
     int64_t low = q->first > 0 ? q->first : 0, high = q->end, min, before;
@@ -485,6 +485,13 @@ int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
     q->min = min;
     q->min_log_first = log_first;
     return min;
+}
+
+int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
+{
+    int64_t min = first_in_log(q, log_first);
+    if (min >= q->expired_below) return min;
+    return q->expired_below < q->end ? q->expired_below : q->end;
 }
 
 size_t consume_queue_old_files(struct consume_queue *q, int64_t log_first)

@@ -50,6 +50,7 @@ struct consume_queue {
     int64_t next;               /* queue_offset of the next message */
     int64_t min;                /* first entry whose record is still in the log … */
     int64_t min_log_first;      /* … when that began here; -1: not known */
+    int64_t expired_below;      /* entries before it are older than their topic wants them; retention.h */
     int64_t dirty_from;         /* first entry that was not synced */
     struct buf pending;
     int32_t queue_id;
@@ -95,7 +96,7 @@ static inline bool consume_queue_get(struct consume_queue *q, int64_t at, struct
 }
 /* The tag hash, also when the entry only tells where in the extension file it is. */
 int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry e);
-/* First entry whose record is still there; `end` when none is. */
+/* First entry whose record is still there, and not too old; `end` when none is. */
 int64_t consume_queue_min(struct consume_queue *q, int64_t log_first);
 
 /* How many files at its beginning hold nothing but entries of records before log_first; never the last file. */

@@ -127,6 +127,13 @@ err_t queues_each(struct queues *qs, err_t (*each)(void *ctx, struct consume_que
     return NULL;
 }
 
+void queues_each_of(struct queues *qs, struct slice topic, void (*each)(struct consume_queue *q))
+{
+    struct queue_topic *t = map_get(&qs->topics, topic);
+    if (!t) return;
+    LIST_EACH(&t->queues, node) each(LIST_OWNER(node, struct consume_queue, in_topic));
+}
+
 /* --- deleting --- */
 
 void queues_delete(struct queues *qs, struct slice topic)

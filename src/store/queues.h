@@ -31,6 +31,8 @@ err_t queues_discover(struct queues *qs) MUST_CHECK;
 /* Calls each queue once; stops at the first error. */
 err_t queues_each(struct queues *qs, err_t (*each)(void *ctx, struct consume_queue *q), void *ctx) MUST_CHECK;
 
+void queues_each_of(struct queues *qs, struct slice topic, void (*each)(struct consume_queue *q));
+
 /* Takes a topic's queues out of the table. They live on, marked deleted, until queues_bury(). */
 void queues_delete(struct queues *qs, struct slice topic);
 /* Nothing points to deleted queues any more. */

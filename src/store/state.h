@@ -10,6 +10,7 @@
 #include "store/fifo.h"
 #include "store/index.h"
 #include "store/queues.h"
+#include "store/retention.h"
 #include "store/scrub.h"
 #include "store/store.h"
 
@@ -95,6 +96,9 @@ struct cleaning {
     int64_t starts[CLEAN_BATCH_MAX];   /* log files that nothing needs any more, oldest first */
     size_t count;
     struct buf paths;            /* queue and index files to remove, each with a zero byte */
+    struct retention retention;  /* topics with a time of their own */
+    int64_t log_first;
+    int64_t log_file_bytes;
     struct store_fetch fetch;    /* of entries that tell which files of a queue are old */
     struct buf unused;           /* struct mapped_file *, to be freed */
     int32_t used_percent;        /* set by the job: of the fuller of the two disks; -1: unknown */

@@ -449,6 +449,7 @@ static void removed_folder(struct work *w)
 void store_delete_topic(struct store *s, struct slice topic)
 {
     assert_on_loop(s->tasks);
+    store_reserve(s, topic, -1);
     if (!map_get(&s->queues.topics, topic)) return;
     char path[PATH_BYTES];
     struct removal *r = must_zero(sizeof *r);

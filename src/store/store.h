@@ -58,6 +58,9 @@ struct store_options {
 err_t store_open(const struct store_options *options, struct fs *fs, struct tasks *tasks, struct store **out) MUST_CHECK;
 /* From the next look on. The interval stays as it is. */
 void store_set_clean_rules(struct store *s, const struct clean_options *rules);
+/* Messages of a topic are kept for so long, not as long as the others (reserve.time): shorter, they are not shown any more within a
+ * round of cleaning after it; longer, log files that hold them stay unless there is no room. < 0: as the others. */
+void store_reserve(struct store *s, struct slice topic, int64_t reserved_ms);
 /* Old files go now, whatever the hour. */
 void store_clean_now(struct store *s);
 /* Answers what is pending, flushes everything, writes the checkpoint, removes `abort`. Frees s in any case. */

@@ -68,3 +68,67 @@ TEST(cleaning, old_files_go_when_somebody_asks)
     EXPECT_EQ(flow_send(f, "Old", 0, "", "o").queue_offset, 2);   /* whoever had consumed two goes on with the third */
     flow_stop(f);
 }
+
+TEST(cleaning, the_hours_of_the_day_are_followed_when_they_are_changed)
+{
+    static const char *const settings[] = {"mappedFileSizeCommitLog=65536", "deleteWhen=", "fileReservedTime=1", NULL};
+    static char body[4001];
+    char remark[512];
+    struct flow *f = flow_start(settings);
+    memset(body, 'x', 4000);
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 60; i++) EXPECT_EQ(flow_send(f, "T", 0, "", body).code, RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 20000);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").min, 0);
+    EXPECT(flow_code(f, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, "deleteWhen=24", remark) != RESPONSE_SUCCESS);
+    EXPECT(strstr(remark, "deleteWhen must be hours of the day"));
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL,
+                        "deleteWhen=0;1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23", NULL), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 20000);
+    EXPECT(flow_pull(f, "T", 0, 0, "*").min > 0);
+    flow_stop(f);
+}
+
+/* --- a time of its own: the attribute reserve.time, in hours --- */
+
+static void set_attributes(struct flow *f, const char *topic, const char *edits)
+{
+    struct create_topic_header h = {
+        .topic = slice_text(topic), .default_topic = SLICE("TBW102"), .read_queue_nums = 1, .write_queue_nums = 1, .perm = 6,
+        .topic_filter_type = SLICE("SINGLE_TAG"), .attributes = slice_text(edits),
+    };
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_AND_CREATE_TOPIC, &create_topic_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
+}
+
+static void run_minutes(struct flow *f, int minutes)
+{
+    for (int i = 0; i < minutes; i++) {   /* the connection is not idle */
+        sim_run_for(f->sim, 60000);
+        flow_metric(f, "skylark_connections");
+    }
+}
+
+TEST(cleaning, a_topic_with_reserve_time_shows_its_messages_for_so_many_hours)
+{
+    struct flow *f = flow_start(NULL);
+    set_attributes(f, "T", "+reserve.time=2");
+    flow_make_topic(f, "Usual", 1);
+    for (int i = 0; i < 3; i++) {
+        flow_send(f, "T", 0, "", "x");
+        flow_send(f, "Usual", 0, "", "x");
+    }
+    run_minutes(f, 115);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 3);
+    flow_send(f, "T", 0, "", "young");
+    run_minutes(f, 7);
+    struct pulled p = flow_pull(f, "T", 0, 0, "*");
+    EXPECT(p.code == RESPONSE_PULL_OFFSET_MOVED && p.next == 3 && p.min == 3 && p.max == 4);
+    EXPECT_EQ(flow_pull(f, "T", 0, 3, "*").count, 1);
+    EXPECT_EQ(flow_pull(f, "Usual", 0, 0, "*").count, 3);
+    flow_restart(f);
+    sim_run_for(f->sim, 2000);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").next, 3);
+    set_attributes(f, "T", "-reserve.time");
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 4);   /* the log has them still */
+    flow_stop(f);
+}
