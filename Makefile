@@ -1,6 +1,7 @@
 # Two commands:  make run    builds a release and starts the server with its data in ./data
 #                make test   builds and runs every test; the last line is 'N passed, N failed'
-.PHONY: run test release
+#                make night  the random ones for hours: power cuts, kills, simulated clusters, broken input
+.PHONY: run test night release
 DATA ?= ./data
 
 run: release
@@ -9,6 +10,10 @@ run: release
 test:
 	tools/install build test
 	tests/run
+
+night:
+	tools/install build test
+	CUTS=200000 SEEDS=50000 CRASHES=2000 FUZZ_SECONDS=600 tests/run crash sim fuzz
 
 release:
 	tools/install build
