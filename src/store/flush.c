@@ -149,16 +149,16 @@ static void put_path(struct queue_sync *job, char kind, const char *path)
     job->count++;
 }
 
-static void put_queue(struct store *s, struct consume_queue *q, struct queue_sync *paths)
+static void put_queue(struct consume_queue *q, struct queue_sync *paths)
 {
     char folder[PATH_BYTES], path[PATH_BYTES];
-    int64_t step = s->options.queue_file_entries;
-    consume_queue_folder(q, folder);
+    int64_t step = consume_queue_file_entries(q);
     for (int64_t first = q->dirty_from - q->dirty_from % step; first < q->end; first += step) {
-        segment_path(path, folder, first * QUEUE_ENTRY_BYTES);
+        consume_queue_path(q, first, path);
         put_path(paths, 'f', path);
     }
     if (!q->new_files) return;
+    consume_queue_folder(q, folder);
     put_path(paths, 'd', folder);
     *strrchr(folder, '/') = 0;     /* the topic's */
     put_path(paths, 'd', folder);
@@ -167,17 +167,22 @@ static void put_queue(struct store *s, struct consume_queue *q, struct queue_syn
 
 static void queue_sync_begin(struct store *s, struct queue_sync *q)
 {
-    bool names = false;
+    bool names[QUEUE_KINDS];
+    struct queue_files *files = &s->queues.files;
     buf_clear(&q->paths);
     q->count = 0;
-    q->folder = s->queues.files.folder;
-    LIST_EACH(&s->queues.files.dirty, node) {
+    q->folder = files->folder[QUEUE_OF_SINGLES];
+    memcpy(names, files->names_gone, sizeof names);
+    memset(files->names_gone, 0, sizeof files->names_gone);
+    LIST_EACH(&files->dirty, node) {
         struct consume_queue *queue = LIST_OWNER(node, struct consume_queue, in_dirty);
-        names |= queue->new_files;
-        put_queue(s, queue, q);
+        names[queue->kind] |= queue->new_files;
+        put_queue(queue, q);
         list_remove(node);
     }
-    if (names) put_path(q, 'd', s->queues.files.folder);
+    for (int i = 0; i < QUEUE_KINDS; i++)
+        if (names[i]) put_path(q, 'd', files->folder[i]);
+    if (names[QUEUE_OF_BATCHES]) put_path(q, 'd', s->options.root);   /* which holds that folder only since there is such a topic */
     int64_t sure = s->visible < s->synced ? s->visible : s->synced;
     q->checkpoint = s->checkpoint;
     q->checkpoint.log_ms = s->synced_ms;

@@ -17,7 +17,8 @@ struct waiting_record {
     struct consume_queue *queue;
     int64_t log_offset;
     int64_t tag_hash;
-    int32_t size;
+    int32_t size;                /* 0: it gets none, though it has an offset: a single message in a queue of batches */
+    int32_t count;               /* offsets that it has */
 };
 
 /* An append that has no answer yet. */
@@ -53,7 +54,7 @@ struct queue_sync {
     struct buf paths;            /* 'f' file or 'd' folder, path, zero byte */
     size_t count;                /* of paths */
     struct fs *fs;
-    const char *folder;          /* of all queues */
+    const char *folder;          /* on the disk of all queues */
     const char *checkpoint_path;
     struct checkpoint checkpoint;
     err_t e;
@@ -103,6 +104,7 @@ struct store {
     struct fifo records;         /* waiting_record, in the order of the log */
     struct fifo appends;         /* waiting_append: answered when visible */
     struct fifo early;           /* waiting_append: answered when written (wait_sync false) */
+    struct buf scratch;          /* the properties of a batch */
     struct buf touched;          /* struct consume_queue *: of the dispatch under way */
     struct buf arrivals;         /* struct arrival: of the dispatch under way */
     int64_t synced;              /* S1: visible <= synced in SYNC_FLUSH */
@@ -165,6 +167,10 @@ struct index *find_index_new(struct store *s);
 /* --- store.c --- */
 /* Writing is off from now on; STORE_BROKEN is final. Takes e. */
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e);
+/* Empty ones. */
+void store_init_queues(struct store *s);
+/* The queues of a topic go, and this one is the first of the other kind. */
+struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind);
 /* A worker's job is over; the last one frees a closed store. */
 void store_job_ended(void *store);
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255 };
+enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255, INNER_BASE_BYTES = sizeof "INNER_BASE\x01\x02" - 1 + 19 };
 
 #define DELETED "deleted-"   /* then a number: queues of a deleted topic, on their way out */
 #define REBUILD "rebuild-"   /* what an interrupted 'skylark store rebuild' left */
@@ -66,6 +66,13 @@ bool store_is_writable(struct store *s, const char **why)
 
 static void again(void *store) { (void)store; /* the turn it makes is what it is for */ }
 
+void store_init_queues(struct store *s)
+{
+    int64_t singles = s->options.queue_file_entries, batches = s->options.batch_file_entries;
+    const int64_t entries[QUEUE_KINDS] = {[QUEUE_OF_SINGLES] = singles, [QUEUE_OF_BATCHES] = batches ? batches : singles};
+    queues_init(&s->queues, s->fs, s->options.root, entries);
+}
+
 static struct store *store_new(const struct store_options *options, struct fs *fs, struct tasks *tasks)
 {
     struct store *s = must_zero(sizeof *s);
@@ -76,7 +83,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->tasks = tasks;
     s->checkpoint_path = path_in(options->root, "checkpoint");
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
-    queues_init(&s->queues, fs, options->root, options->queue_file_entries);
+    store_init_queues(s);
     flush_init(s);
     clean_init(s);
     timer_init(&s->answer_timer, dispatch_answer_overdue, s);
@@ -94,6 +101,7 @@ static void store_free(struct store *s)
     fifo_done(&s->records);
     fifo_done(&s->appends);
     fifo_done(&s->early);
+    buf_done(&s->scratch);
     buf_done(&s->touched);
     buf_done(&s->arrivals);
     flush_done(s);
@@ -183,7 +191,7 @@ static err_t open_files(struct store *s)
     bool abnormal;
     err_t e = fs_make_durable_folder(s->fs, s->options.root);
     if (!e) e = fs_make_durable_folder(s->fs, s->options.log_folder);
-    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
+    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder[QUEUE_OF_SINGLES]);
     if (!e) e = take_lock(s);
     if (e) return e;
     char *path = path_in(s->options.root, "abort");
@@ -205,7 +213,7 @@ static err_t check_options(const struct store_options *o)
 {
     if (strlen(o->root) > ROOT_BYTES_MAX || (o->log_folder && strlen(o->log_folder) > ROOT_BYTES_MAX))
         return err_new(ERR_CONFIG, "the path of the store is too long: %s", o->root);
-    if (o->log_file_bytes >= RECORD_SMALLEST && o->queue_file_entries > 0) return NULL;
+    if (o->log_file_bytes >= RECORD_SMALLEST && o->queue_file_entries > 0 && o->batch_file_entries >= 0) return NULL;
     return err_new(ERR_CONFIG, "store files of %" PRId64 " bytes and %" PRId64 " entries are too small", o->log_file_bytes,
                    o->queue_file_entries);
 }
@@ -293,17 +301,25 @@ static err_t check_length(const char *part, size_t n, size_t limit)
     return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its %s has %zu bytes, the limit is %zu", part, n, limit);
 }
 
+static bool is_batch(const struct message *m) { return m->sys_flag & SYS_FLAG_INNER_BATCH; }
+
+static err_t check_batch(const struct message *m)
+{
+    if (m->batch_topic && m->inner_count > 0 && m->inner_count <= BATCH_COUNT_MAX) return NULL;
+    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: %d messages cannot be one record of topic \"%.*s\"", m->inner_count,
+                   SLICE_ARG(m->topic));
+}
+
 static err_t check_message(const struct store *s, const struct message *m)
 {
     err_t e = check_length("body", m->body.n, (size_t)s->options.max_message_bytes);
-    if (!e) e = check_length("property text", m->properties.n, RECORD_PROPERTIES_MAX);
+    if (!e) e = check_length("property text", m->properties.n, RECORD_PROPERTIES_MAX - (is_batch(m) ? INNER_BASE_BYTES : 0));
     if (!e) e = check_length("topic", m->topic.n, topic_max(m->topic));
     if (e) return e;
     if (!queue_topic_is_legal(m->topic) || m->queue_id < 0)
         return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: queue %d of topic \"%.*s\" cannot be", m->queue_id,
                        SLICE_ARG(m->topic));
-    if (m->sys_flag & SYS_FLAG_INNER_BATCH) return err_new(ERR_NOT_SUPPORTED, "batches stored as one record are not supported");
-    return NULL;
+    return is_batch(m) ? check_batch(m) : NULL;
 }
 
 static err_t check_all(const struct store *s, const struct message *m, size_t count, size_t *bytes)
@@ -313,7 +329,7 @@ static err_t check_all(const struct store *s, const struct message *m, size_t co
         err_t e = check_message(s, &m[i]);
         if (e) return e;
         assert(m[i].queue_id == m[0].queue_id && slice_eq(m[i].topic, m[0].topic));
-        sum += record_size(&m[i], &s->options.store_host);
+        sum += record_size(&m[i], &s->options.store_host) + (is_batch(&m[i]) ? INNER_BASE_BYTES : 0);
     }
     *bytes = sum;
     return NULL;
@@ -326,7 +342,16 @@ static bool has_queue_entry(const struct message *m)
     return kind == SYS_FLAG_TRANSACTION_NONE || kind == SYS_FLAG_TRANSACTION_COMMIT;
 }
 
-static void append_one(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
+/* The first offset of a batch is a property of it, too. */
+static struct slice with_base(struct store *s, struct slice properties, int64_t base)
+{
+    buf_clear(&s->scratch);
+    buf_printf(&s->scratch, "INNER_BASE\x01%" PRId64 "\x02", base);
+    buf_put_slice(&s->scratch, properties);
+    return buf_slice(&s->scratch);
+}
+
+static void append_record(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
 {
     bool queued = has_queue_entry(m);
     struct record_place place = {
@@ -335,16 +360,30 @@ static void append_one(struct store *s, struct consume_queue *q, const struct me
         .store_ms = s->last_ms,
         .store_host = &s->options.store_host,
     };
+    int32_t count = is_batch(m) ? m->inner_count : 1;
     size_t size = record_size(m, &s->options.store_host);
     record_encode(m, &place, size, commit_log_take(&s->log, size));
     if (queued) {
+        bool invisible = q->kind == QUEUE_OF_BATCHES && !is_batch(m);   /* as by the original */
         struct waiting_record *r = fifo_push(&s->records, sizeof *r);
-        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, (int32_t)size};
-        q->next++;
+        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, invisible ? 0 : (int32_t)size, count};
+        q->next += count;
     }
     if (s->index) index_note(s->index, m, place.log_offset, place.store_ms);
     *out = (struct appended){place.log_offset, place.queue_offset, place.store_ms, (int32_t)size};
+    s->counts.messages += (uint64_t)count;
     s->counts.bytes += size;
+}
+
+static void append_one(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
+{
+    if (!is_batch(m)) {
+        append_record(s, q, m, out);
+        return;
+    }
+    struct message batch = *m;
+    batch.properties = with_base(s, m->properties, q->next);
+    append_record(s, q, &batch, out);
 }
 
 /* Who waits for the disk is answered with the records' visibility, the others when they are written. */
@@ -363,6 +402,19 @@ static err_t make_room(struct store *s, size_t bytes)
     return e;
 }
 
+/* What a topic keeps never changes. Queues of the other kind are those of an earlier topic of that name, or were made out of a log
+ * that does not tell of a single message what its topic keeps; then the offsets go on. */
+static struct consume_queue *queue_for(struct store *s, const struct message *m)
+{
+    enum queue_kind kind = m->batch_topic ? QUEUE_OF_BATCHES : QUEUE_OF_SINGLES;
+    struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id, kind);
+    if (q->kind == kind) return q;
+    int64_t next = kind == QUEUE_OF_BATCHES ? q->next : 0;
+    q = store_replace_queues(s, m->topic, m->queue_id, kind);
+    q->next = next;
+    return q;
+}
+
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
                    struct appended *out)
 {
@@ -373,11 +425,10 @@ err_t store_append(struct store *s, const struct message *m, size_t count, bool 
     err_t e = check_all(s, m, count, &bytes);
     if (!e) e = make_room(s, bytes);
     if (e) return e;
-    struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id);
+    struct consume_queue *q = queue_for(s, m);
     s->last_ms = tasks_wall_ms(s->tasks);
     for (size_t i = 0; i < count; i++) append_one(s, q, &m[i], &out[i]);
     remember_append(s, wait_sync, done, ctx);
-    s->counts.messages += count;
     return NULL;
 }
 
@@ -428,12 +479,14 @@ static void removed_folder(struct work *w)
 void store_delete_topic(struct store *s, struct slice topic)
 {
     assert_on_loop(s->tasks);
-    if (!map_get(&s->queues.topics, topic)) return;
+    const struct queue_topic *t = map_get(&s->queues.topics, topic);
+    if (!t) return;
     char path[PATH_BYTES];
     struct removal *r = must_zero(sizeof *r);
     r->work = (struct work){.run = remove_folder, .done = removed_folder};
     r->fs = s->fs;
-    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder, SLICE_ARG(topic));
+    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder[t->kind], SLICE_ARG(topic));
+    s->queues.files.names_gone[t->kind] = true;
     snprintf(r->path, sizeof r->path, "%s/" DELETED "%" PRIu64, s->options.root, s->deletions++);
     queues_delete(&s->queues, topic);
     err_t e = fs_rename(s->fs, path, r->path);   /* at once, so that a new topic of that name begins empty */
@@ -447,4 +500,13 @@ void store_delete_topic(struct store *s, struct slice topic)
         snprintf(r->path, sizeof r->path, "%s", path);
     }
     tasks_work(s->tasks, &r->work);
+}
+
+struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind)
+{
+    static const char *const types[QUEUE_KINDS] = {[QUEUE_OF_SINGLES] = "SimpleCQ", [QUEUE_OF_BATCHES] = "BatchCQ"};
+    log_warn("store.queues_replaced topic=\"%.*s\" type=%s text=\"the queues that were there are of the other type, and go\"", SLICE_ARG(topic),
+             types[kind]);
+    store_delete_topic(s, topic);
+    return queues_get(&s->queues, topic, queue_id, kind);
 }

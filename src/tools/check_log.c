@@ -4,7 +4,10 @@
 #include "store/queues.h"
 #include "store/redispatch.h"
 
-enum { KEY_BYTES = TOPIC_BYTES_MAX + 4 };
+enum {
+    KEY_BYTES = TOPIC_BYTES_MAX + 4,
+    INNER_SMALLEST = 22,      /* bytes of the smallest message in a batch */
+};
 
 struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue_id, bool make)
 {
@@ -16,6 +19,7 @@ struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue
     if (q || !make) return q;
     q = must_zero(sizeof *q);
     q->next = -1;
+    q->kind = view_kind(&c->v, topic);
     map_put(&c->seen, slice_of(key, topic.n + 4), q);
     return q;
 }
@@ -44,26 +48,44 @@ static void check_files(struct check *c)
 
 /* --- queue offsets --- */
 
-/* Every offset that is passed over was a record of its own, and these must find room in the log. */
+/* Every offset that is passed over was a record of its own, or part of one, and these must find room in the log. */
 static bool is_likely(const struct seen_queue *q, int64_t offset, int64_t log_offset)
 {
-    return offset > q->next && offset - q->next <= (log_offset - q->log_offset) / RECORD_SMALLEST;
+    int64_t smallest = q->kind == QUEUE_OF_BATCHES ? INNER_SMALLEST : RECORD_SMALLEST;
+    return offset > q->next && offset - q->next <= (log_offset - q->log_offset) / smallest;
+}
+
+/* A single message in a topic of batches has an offset and no entry, and the next batch goes on behind it, or where the last one ended
+ * when the broker was started in between. False: it is one. */
+static bool note_kind(struct seen_queue *q, enum queue_kind kind)
+{
+    if (kind == QUEUE_OF_BATCHES && q->kind != kind) {   /* what came before was single messages of that topic */
+        q->singles = q->records;
+        q->records = 0;
+        q->next = -1;
+        q->kind = kind;
+    }
+    if (q->kind == kind) return true;
+    q->singles++;
+    return false;
 }
 
 static void note_offset(struct check *c, const char *file, struct slice topic, int32_t queue_id, int64_t offset, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, topic, queue_id, true);
-    if (!q) return;
+    if (!q || !note_kind(q, redispatch_kind(m))) return;
     if (offset == 0 && q->next > 0) q->began_again = true;
     bool first = q->next < 0 || offset == 0;
-    if (!first && offset != q->next) {
+    bool passes_singles = offset > q->next && offset - q->next <= q->singles;
+    if (!first && offset != q->next && !passes_singles) {
         bool likely = is_likely(q, offset, m->log_offset);
         report_add(&c->r, DAMAGE, file, m->log_offset, likely ? "passes the offsets that have no record" : "makes no queue entry for it",
                    "the record states offset %lld of topic \"%.*s\" queue %d, the next one is %lld", (long long)offset, SLICE_ARG(topic), queue_id,
                    (long long)q->next);
         if (!likely) return;
     }
-    q->next = offset + 1;
+    q->next = offset + redispatch_count(m);
+    q->singles = 0;
     q->log_offset = m->log_offset;
     q->records++;
 }
@@ -74,6 +96,7 @@ static void note_offsets(struct check *c, const char *file, const struct message
     int64_t offset;
     if (!redispatch_has_entry(m)) return;
     note_offset(c, file, m->topic, m->queue_id, m->queue_offset, m);
+    if (redispatch_kind(m) == QUEUE_OF_BATCHES) return;
     for (size_t at = 0; redispatch_next_lmq(m, &at, &topic, &offset);)
         if (queue_topic_is_legal(topic) && offset >= 0) note_offset(c, file, topic, 0, offset, m);
 }
@@ -82,8 +105,8 @@ static void note_offsets(struct check *c, const char *file, const struct message
 static void note_damaged(struct check *c, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, m->topic, m->queue_id, false);
-    if (!q || q->next != m->queue_offset) return;
-    q->next++;
+    if (!q || q->next != m->queue_offset || q->kind != redispatch_kind(m) || !redispatch_has_entry(m)) return;
+    q->next += redispatch_count(m);
     q->log_offset = m->log_offset;
 }
 
