@@ -127,14 +127,35 @@ static err_t open_file(struct consume_queue *q, int64_t entry)
     return e;
 }
 
+static void mark_dirty(struct consume_queue *q, int64_t from)
+{
+    if (list_linked(&q->in_dirty)) {
+        if (from < q->dirty_from) q->dirty_from = from;
+        return;
+    }
+    q->dirty_from = from;
+    list_add(&q->files->dirty, &q->in_dirty);
+}
+
+err_t consume_queue_make_folder(struct consume_queue *q)
+{
+    char path[PATH_BYTES];
+    if (q->has_folder) return NULL;
+    consume_queue_folder(q, path);
+    err_t e = fs_make_folder(q->files->fs, path);
+    if (e) return e;
+    q->has_folder = q->new_files = true;
+    mark_dirty(q, q->end);
+    return NULL;
+}
+
 /* Files are sparse: a queue with few messages takes few blocks. */
 static err_t make_file(struct consume_queue *q, int64_t entry)
 {
     char path[PATH_BYTES];
     struct file *f;
     int64_t first = file_first(q, entry);
-    consume_queue_folder(q, path);
-    err_t e = fs_make_folder(q->files->fs, path);
+    err_t e = consume_queue_make_folder(q);
     if (e) return e;
     entry_path(q, first, path);
     e = fs_open(q->files->fs, path, FILE_CREATE, &f);
@@ -156,16 +177,6 @@ static err_t open_or_make(struct consume_queue *q, int64_t entry)
     if (err_code(e) != ERR_NOT_FOUND) return e;
     err_free(e);   /* the usual way a new file begins */
     return make_file(q, entry);
-}
-
-static void mark_dirty(struct consume_queue *q, int64_t from)
-{
-    if (list_linked(&q->in_dirty)) {
-        if (from < q->dirty_from) q->dirty_from = from;
-        return;
-    }
-    q->dirty_from = from;
-    list_add(&q->files->dirty, &q->in_dirty);
 }
 
 /* Writes entries that lie in one file. */
@@ -213,6 +224,7 @@ err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset)
     close_file(q);
     err_t e = fs_remove_tree(q->files->fs, folder);
     if (e) return e;
+    q->has_folder = false;
     q->first = q->min_log_first = -1;
     q->end = file_first(q, queue_offset);
     struct queue_entry filler = queue_entry_filler();
@@ -351,12 +363,38 @@ static int64_t good_behind(struct consume_queue *q, int64_t at, int64_t high, in
     return -1;
 }
 
+static bool follows(const struct consume_queue *q, struct queue_entry a, struct queue_entry b)
+{
+    if (q->kind != QUEUE_OF_BATCHES) return b.log_offset >= a.log_offset;   /* a hole repeats the entry behind it */
+    return b.log_offset > a.log_offset && b.queue_offset >= queue_entry_end(a);
+}
+
+/* An entry lies in two sectors now and then. When the power took the first one, with the upper half of its place, it points to where
+ * older ones point; but not behind those that really do. */
+static int64_t end_in_order(struct consume_queue *q, int64_t low, int64_t end, int64_t log_limit)
+{
+    struct queue_entry entries[LOOK_AROUND];
+    int64_t from = end - low < LOOK_AROUND ? low : end - LOOK_AROUND;
+    size_t n = consume_queue_read(q, from, (size_t)(end - from), entries);
+    for (size_t i = 0; i < n; i++)
+        if (!points_below(entries[i], log_limit) || (i > 0 && !follows(q, entries[i - 1], entries[i]))) return from + (int64_t)i;
+    return end;
+}
+
+static int64_t end_after_power_cut(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
+{
+    int64_t end = search_end(q, low, high, log_limit), before;
+    do before = end, end = end_in_order(q, low, end, log_limit);
+    while (end < before);
+    return end;
+}
+
 /* S6: what is good is a prefix. Entries are in the order of the log, so all behind the first one that points too far, or that
  * was lost and reads as zeros, is to be written again. But after a good stop one that is damaged, with good ones behind it, is not the
  * end. After a bad one it is: a power cut may have brought back entries of an earlier run behind it. */
 static int64_t good_end(struct consume_queue *q, int64_t low, int64_t high, int64_t log_limit)
 {
-    if (q->files->mend) return search_end(q, low, high, log_limit);
+    if (q->files->mend) return end_after_power_cut(q, low, high, log_limit);
     for (;;) {
         int64_t end = search_end(q, low, high, log_limit), next = good_behind(q, end, high, log_limit);
         if (next < 0) return end;

@@ -57,6 +57,7 @@ struct consume_queue {
     struct buf pending;
     enum queue_kind kind;
     int32_t queue_id;
+    bool has_folder;            /* known to be there */
     bool touched;               /* on the list of queues that this dispatch changes */
     bool new_files;             /* names in its folder are not durable yet */
     bool deleted;
@@ -95,6 +96,8 @@ bool consume_queue_last(struct consume_queue *q, struct queue_entry *out);
 int64_t consume_queue_pending_end(const struct consume_queue *q);
 /* Writes what is pending: one write, or one for each file it reaches into. What fails stays pending. */
 err_t consume_queue_write(struct consume_queue *q) MUST_CHECK;
+/* Makes the folder, which tells the kind of the topic's queues after a stop. */
+err_t consume_queue_make_folder(struct consume_queue *q) MUST_CHECK;
 /* A queue of singles without entries begins at this offset: its first file is filled up to there. Older files go. */
 err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset) MUST_CHECK;
 

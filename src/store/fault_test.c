@@ -1,6 +1,7 @@
 /* fault_test.c - what fails, and when: no acknowledged message is lost, queue offsets are dense, nothing half is served. */
 #include "store/store_fixture.h"
 
+#include "codec/record.h"
 #include "os/random.h"
 
 #include <stdio.h>
@@ -220,13 +221,14 @@ TEST(fault, queues_that_were_removed_are_written_again)
 
 /* --- the model: what a correct store would remember --- */
 
-enum { QUEUES = 3, MESSAGES_MAX = 4000 };
+enum { BATCH_QUEUES = 3, QUEUES = 5, MESSAGES_MAX = 4000 };   /* the first queues hold single messages, those behind them batches */
 
 struct sent {
     struct model *model;
     int queue;
     int64_t offset;
     uint32_t number;       /* what its body says */
+    int32_t count;         /* messages in it; 0: a single one in a topic of batches, which nobody ever sees */
     bool stored;           /* acknowledged */
 };
 
@@ -239,7 +241,7 @@ struct model {
     bool power_failed;     /* sectors not yet synced may be missing in the middle: their records leave holes */
 };
 
-static const char *const topics[QUEUES] = {"A", "B", "%RETRY%group"};
+static const char *const topics[QUEUES] = {"A", "B", "%RETRY%group", "Batches", "Batches"};
 
 static void body_of(uint32_t number, char text[static 64])
 {
@@ -250,7 +252,7 @@ static void body_of(uint32_t number, char text[static 64])
 static void model_done(void *ctx, err_t e)
 {
     struct sent *sent = ctx;
-    if (!e && !sent->model->f->dead) sent->stored = true;
+    if (!e && !sent->model->f->dead && sent->count) sent->stored = true;
     err_free(e);
 }
 
@@ -261,7 +263,11 @@ static void model_send(struct model *m)
     if (m->count == MESSAGES_MAX || !m->f->store) return;
     *sent = (struct sent){.model = m, .queue = (int)random_below(&m->random, QUEUES), .number = m->count};
     body_of(sent->number, body);
+    bool batches = sent->queue >= BATCH_QUEUES;
+    sent->count = !batches ? 1 : (int32_t)random_below(&m->random, 6);
     struct message msg = store_fixture_message(topics[sent->queue], sent->queue, body);
+    if (batches && sent->count) msg = store_fixture_batch(topics[sent->queue], sent->queue, body, sent->count);
+    msg.batch_topic = batches;
     struct appended a;
     err_t e = store_append(m->f->store, &msg, 1, true, model_done, sent, &a);
     err_free(e);
@@ -280,13 +286,44 @@ static bool body_is_of(struct model *m, struct slice body, int queue, int64_t of
     return slice_eq(body, slice_text(want)) && s->queue == queue && s->offset == offset;
 }
 
+/* Whichever of its messages is asked for, a batch comes whole. Returns where to go on. */
+static int64_t check_batch_at(struct model *m, int q, int64_t offset, bool *seen)
+{
+    struct read_request r = {.topic = slice_text(topics[q]), .queue_id = q, .offset = offset, .max_messages = 1, .max_bytes = 1, .max_scan = 1};
+    struct read_result got;
+    struct message message;
+    uint32_t number;
+    store_read(m->f->store, &r, &got);
+    EXPECT(got.next_offset > offset && got.next_offset <= got.max_offset);
+    if (got.status == READ_MESSAGE_GONE && m->power_failed) return got.next_offset;
+    EXPECT_EQ(got.status, READ_FOUND);
+    EXPECT_EQ(record_read(got.slice[0].bytes, &message), RECORD_WHOLE);
+    struct buf body = BUF_EMPTY;
+    buf_put_slice(&body, message.body);
+    buf_put_u8(&body, 0);
+    EXPECT(body_is_of(m, message.body.n ? slice_of(body.p, body.n - 1) : SLICE(""), q, message.queue_offset, &number));
+    EXPECT_EQ(got.messages, m->all[number].count ? m->all[number].count : 1);   /* nothing was left that says what its topic keeps */
+    EXPECT_EQ(got.next_offset, message.queue_offset + got.messages);
+    seen[number] = true;
+    buf_done(&body);
+    read_result_release(&got);
+    return message.queue_offset > offset ? message.queue_offset : offset + 1;   /* single messages lie in between */
+}
+
+static void check_batches(struct model *m, int q, bool *seen)
+{
+    int64_t end = store_fixture_max(m->f, topics[q], q);
+    for (int64_t i = store_min_offset(m->f->store, slice_text(topics[q]), q); i < end;) i = check_batch_at(m, q, i, seen);
+}
+
 /* Each offset below the end has a message that was sent to it; those acknowledged are all there. */
 static void model_check(struct model *m)
 {
     struct store_fixture *f = m->f;
     bool *seen = must_zero(MESSAGES_MAX * sizeof *seen);
     struct buf body = BUF_EMPTY;
-    for (int q = 0; q < QUEUES; q++) {
+    for (int q = BATCH_QUEUES; q < QUEUES; q++) check_batches(m, q, seen);
+    for (int q = 0; q < BATCH_QUEUES; q++) {
         int64_t end = store_fixture_max(f, topics[q], q);
         int64_t min = store_min_offset(f->store, slice_text(topics[q]), q);
         EXPECT(min == 0 || m->power_failed);
@@ -306,7 +343,7 @@ static void model_check(struct model *m)
         if (sent->stored && !seen[i]) fail_msg("message %u of queue %d at %lld is lost", i, sent->queue, (long long)sent->offset);
     }
     /* What a restart has not brought back is gone; what it has is as good as acknowledged. */
-    for (uint32_t i = 0; i < m->count; i++) m->all[i].stored = seen[i];
+    for (uint32_t i = 0; i < m->count; i++) m->all[i].stored = seen[i] && m->all[i].count;
     buf_done(&body);
     free(seen);
 }
@@ -321,6 +358,7 @@ static struct model *model_new(uint64_t seed, bool sync_flush)
     m->f->options.sync_flush = sync_flush;
     m->f->options.log_file_bytes = 4096 << random_below(&m->random, 4);
     m->f->options.queue_file_entries = 5 + random_below(&m->random, 100);
+    m->f->options.batch_file_entries = 5 + random_below(&m->random, 20);
     store_fixture_open(m->f);
     return m;
 }

@@ -102,6 +102,19 @@ struct message store_fixture_message(const char *topic, int32_t queue_id, const 
     };
 }
 
+struct message store_fixture_batch(const char *topic, int32_t queue_id, const char *body, int32_t count)
+{
+    static char properties[64];
+    struct message m = store_fixture_message(topic, queue_id, body);
+    int n = snprintf(properties, sizeof properties, "INNER_NUM\x01%d\x02UNIQ_KEY\x01%s\x02", count, topic);
+    m.properties = slice_of(properties, (size_t)n);
+    m.tag_hash = 0;
+    m.sys_flag = SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP;
+    m.batch_topic = true;
+    m.inner_count = count;
+    return m;
+}
+
 err_t store_fixture_try(struct store_fixture *f, const struct message *m, struct appended *out)
 {
     return store_append(f->store, m, 1, true, store_fixture_done, f, out);

@@ -31,6 +31,8 @@ void store_fixture_cut_power(struct store_fixture *f);
 void store_fixture_free(struct store_fixture *f);
 
 struct message store_fixture_message(const char *topic, int32_t queue_id, const char *body);
+/* A batch that stays one record; its body need not be one for the store. */
+struct message store_fixture_batch(const char *topic, int32_t queue_id, const char *body, int32_t count);
 /* Appends with wait_sync. */
 struct appended store_fixture_append(struct store_fixture *f, const char *topic, int32_t queue_id, const char *body);
 err_t store_fixture_try(struct store_fixture *f, const struct message *m, struct appended *out);
