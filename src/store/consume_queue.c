@@ -547,17 +547,27 @@ static int64_t kept_before(struct consume_queue *q, int64_t low, int64_t at, int
     return -1;
 }
 
+/* The offset that an entry begins with. What a damaged one says is too large when a later one begins before it. */
+static int64_t offset_of(struct consume_queue *q, int64_t entry)
+{
+    struct queue_entry near[2];
+    if (q->kind != QUEUE_OF_BATCHES) return entry;
+    int64_t offset = q->max;
+    for (size_t i = 0, n = consume_queue_read(q, entry, 2, near); i < n; i++)
+        if (queue_entry_is_written(near[i]) && near[i].queue_offset < offset) offset = near[i].queue_offset;
+    return offset;
+}
+
 int64_t consume_queue_min_entry(struct consume_queue *q, int64_t log_first)
 {
     if (q->min_log_first == log_first) return q->min;
     int64_t low = first_entry(q), high = q->end, min, before;
-    struct queue_entry e;
     do {
         min = search_kept(q, low, high, log_first);
         before = high = kept_before(q, low, min, log_first);   /* then the one the search took for too old is damaged */
     } while (before >= 0);
     q->min = min;
-    q->min_offset = q->kind != QUEUE_OF_BATCHES ? min : consume_queue_get(q, min, &e) ? e.queue_offset : q->max;
+    q->min_offset = offset_of(q, min);
     q->min_log_first = log_first;
     return min;
 }
@@ -570,51 +580,85 @@ int64_t consume_queue_min(struct consume_queue *q, int64_t log_first)
 
 /* --- entries of batches, by the messages they hold --- */
 
-static bool ends_behind(struct queue_entry e, int64_t queue_offset) { return queue_entry_is_written(e) && queue_entry_end(e) > queue_offset; }
+static bool begins_behind(struct queue_entry e, int64_t queue_offset) { return e.queue_offset > queue_offset; }
 
-static int64_t search_offset(struct consume_queue *q, int64_t low, int64_t high, int64_t queue_offset)
+/* The first entry that begins behind a message. */
+static int64_t search_behind(struct consume_queue *q, int64_t low, int64_t high, int64_t queue_offset)
 {
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         struct queue_entry e;
-        if (consume_queue_get(q, middle, &e) && ends_behind(e, queue_offset)) high = middle;
+        if (consume_queue_get(q, middle, &e) && begins_behind(e, queue_offset)) high = middle;
         else low = middle + 1;
     }
     return low;
 }
 
-/* Entries are in the order of their messages, unless one is damaged; then a search may have been led astray by it. Narrows the range
- * and returns true when a neighbour says that what is looked for lies on its other side; *at may become the one that holds it. */
-static bool is_astray(struct consume_queue *q, int64_t queue_offset, int64_t *low, int64_t *high, int64_t *at)
+static bool holds(struct consume_queue *q, int64_t entry, int64_t queue_offset, struct queue_entry *e)
+{
+    bool there = entry >= first_entry(q) && consume_queue_get(q, entry, e) && queue_entry_is_written(*e);
+    return there && e->queue_offset <= queue_offset && queue_entry_end(*e) > queue_offset;
+}
+
+/* Entries are in the order of their messages, each of which is in one; unless one is damaged. Of two that hold a message the first one
+ * is right when the second does not end where the next one begins. */
+static bool find_holder(struct consume_queue *q, int64_t behind, int64_t queue_offset, int64_t *out)
+{
+    struct queue_entry one, before, next;
+    bool last = holds(q, behind - 1, queue_offset, &one);
+    *out = behind - 1;
+    if (!holds(q, behind - 2, queue_offset, &before)) return last;
+    int64_t next_offset = consume_queue_get(q, behind, &next) ? next.queue_offset : q->max;
+    if (!last || queue_entry_end(one) != next_offset) *out = behind - 2;
+    return true;
+}
+
+/* Up to LOOK_AROUND entries, also of more than one file; as many as can be read one after the other. */
+static size_t read_around(struct consume_queue *q, int64_t from, int64_t end, struct queue_entry near[static LOOK_AROUND])
+{
+    size_t got = 0, want = end > from ? (size_t)(end - from) : 0;
+    if (want > LOOK_AROUND) want = LOOK_AROUND;
+    for (size_t n = 1; got < want && n; got += n) n = consume_queue_read(q, from + (int64_t)got, want - got, near + got);
+    return got;
+}
+
+/* Nothing holds the message: it has no entry, or a damaged one led the search astray. Then neighbours say that it lies on their other
+ * side: before `at` those that begin behind the message, from `at` on those that do not, and more of them than of the others. True,
+ * with a narrower range: search again. */
+static bool is_astray(struct consume_queue *q, int64_t queue_offset, int64_t at, int64_t *low, int64_t *high)
 {
     struct queue_entry near[LOOK_AROUND];
-    int64_t from = *at - *low < LOOK_AROUND ? *low : *at - LOOK_AROUND;
-    size_t n = consume_queue_read(q, from, (size_t)(*at - from), near);
-    for (size_t i = 0; i < n; i++) {
-        if (!ends_behind(near[i], queue_offset)) continue;
-        *high = from + (int64_t)i;
+    int64_t from = at - *low < LOOK_AROUND ? *low : at - LOOK_AROUND;
+    size_t n = read_around(q, from, at, near), first = 0, behind = 0;
+    while (first < n && !begins_behind(near[first], queue_offset)) first++;
+    for (size_t i = first; i < n; i++) behind += begins_behind(near[i], queue_offset);
+    if (first < n && behind >= n - first - behind) {
+        *high = from + (int64_t)first;
         return true;
     }
-    n = consume_queue_read(q, *at, LOOK_AROUND, near);
-    if (!n || near[0].queue_offset <= queue_offset) return false;
-    for (size_t i = 1; i < n; i++) {   /* it begins behind the message: right, if that has no entry */
-        if (!queue_entry_is_written(near[i]) || near[i].queue_offset > queue_offset) continue;
-        if (ends_behind(near[i], queue_offset)) return *at += (int64_t)i, false;
-        *low = *at + (int64_t)i + 1;
-        *high = q->end;
-        return true;
-    }
-    return false;
+    n = read_around(q, at, q->end, near);
+    behind = 0;
+    while (n > 0 && begins_behind(near[n - 1], queue_offset)) n--;
+    for (size_t i = 0; i < n; i++) behind += begins_behind(near[i], queue_offset);
+    if (n - behind <= behind) return false;
+    *low = at + (int64_t)n;
+    *high = q->end;
+    return true;
 }
 
 int64_t consume_queue_seek(struct consume_queue *q, int64_t queue_offset)
 {
-    int64_t low = first_entry(q), high = q->end, at;
+    int64_t low = first_entry(q), high = q->end, at, holder;
+    struct queue_entry e;
     if (q->kind != QUEUE_OF_BATCHES) return queue_offset;
     int searches = 0;
-    do at = search_offset(q, low, high, queue_offset);
-    while (is_astray(q, queue_offset, &low, &high, &at) && ++searches < SEARCHES_MAX);
-    return at;
+    do {
+        at = search_behind(q, low, high, queue_offset);
+        if (find_holder(q, at, queue_offset, &holder)) return holder;
+    } while (is_astray(q, queue_offset, at, &low, &high) && ++searches < SEARCHES_MAX);
+    if (holds(q, at + 1, queue_offset, &e)) return at + 1;   /* the one before it is damaged */
+    bool unknown_end = at > first_entry(q) && consume_queue_get(q, at - 1, &e) && !queue_entry_is_written(e);
+    return unknown_end ? at - 1 : at;
 }
 
 size_t consume_queue_old_files(struct consume_queue *q, int64_t log_first)

@@ -124,15 +124,16 @@ static void read_entries(struct reading *g)
     }
 }
 
-/* Where to read on behind an entry of batches: behind its messages. One of two entries that overlap is damaged; the offset that comes
- * first passes over nothing. */
+/* Where to read on behind an entry of batches: behind its messages. Where those of a later one begin before that, one of the two is
+ * damaged; the offset that comes first passes over nothing. */
 static int64_t offset_behind(struct reading *g, int64_t offset, const struct queue_entry *e, int64_t number)
 {
-    struct queue_entry next;
-    int64_t limit = consume_queue_get(g->q, number + 1, &next) ? next.queue_offset : g->out->max_offset;
-    int64_t end = queue_entry_is_written(*e) ? queue_entry_end(*e) : limit;
-    if (end <= offset || (limit > offset && limit < end)) end = limit;
-    return end > offset && end <= g->out->max_offset ? end : offset + 1;
+    struct queue_entry next[2];
+    int64_t end = g->out->max_offset;
+    if (queue_entry_is_written(*e) && queue_entry_end(*e) > offset && queue_entry_end(*e) < end) end = queue_entry_end(*e);
+    for (size_t i = 0, n = consume_queue_read(g->q, number + 1, 2, next); i < n; i++)
+        if (next[i].queue_offset > offset && next[i].queue_offset < end) end = next[i].queue_offset;
+    return end;
 }
 
 /* A record with the message asked for is given whole: whoever reads it unwraps it. */
