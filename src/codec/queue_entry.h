@@ -12,6 +12,9 @@
 
 enum { QUEUE_ENTRY_BYTES = 20, BATCH_ENTRY_BYTES = 46, BATCH_COUNT_MAX = INT16_MAX, QUEUE_EXT_HEAD_BYTES = 20 };
 
+/* No queue gets there. */
+#define QUEUE_OFFSET_MAX (1ll << 62)
+
 /* What the records are that the entries of a queue point to. */
 enum queue_kind {
     QUEUE_OF_SINGLES,      /* one message each; queue.type=SimpleCQ */
@@ -55,7 +58,7 @@ static inline bool queue_entry_is_filler(struct queue_entry e) { return e.log_of
 /* Zeros, where nothing was written yet, are no entry. */
 static inline bool queue_entry_is_written(struct queue_entry e)
 {
-    return e.size > 0 && e.log_offset >= 0 && e.count > 0 && e.queue_offset >= 0 && e.queue_offset < INT64_MAX - BATCH_COUNT_MAX;
+    return e.size > 0 && e.log_offset >= 0 && e.count > 0 && e.queue_offset >= 0 && e.queue_offset < QUEUE_OFFSET_MAX;
 }
 /* The offset behind the messages of one that is written. */
 static inline int64_t queue_entry_end(struct queue_entry e) { return e.queue_offset + e.count; }

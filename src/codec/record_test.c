@@ -234,6 +234,6 @@ TEST(queue_entry, what_cannot_be_a_batch_is_no_entry)
     EXPECT(!queue_entry_is_written(bad));
     bad = good, bad.queue_offset = -1;
     EXPECT(!queue_entry_is_written(bad));
-    bad = good, bad.queue_offset = INT64_MAX - 3;   /* its end would be no offset */
+    bad = good, bad.queue_offset = QUEUE_OFFSET_MAX;
     EXPECT(!queue_entry_is_written(bad));
 }

@@ -268,12 +268,14 @@ int64_t consume_queue_pending_end(const struct consume_queue *q)
     return q->pending.n ? queue_entry_end(batch_entry_get(q->pending.p + q->pending.n - BATCH_ENTRY_BYTES)) : q->max;
 }
 
-/* The offset behind the messages of the entries below `end`. */
+/* The offset behind the messages of the entries below `end`, of which the last ones may be damaged. */
 static void find_max(struct consume_queue *q)
 {
-    struct queue_entry last;
+    struct queue_entry e;
     if (q->kind != QUEUE_OF_BATCHES) return;
-    q->max = q->end > first_entry(q) && consume_queue_get(q, q->end - 1, &last) ? queue_entry_end(last) : 0;
+    q->max = 0;
+    for (int64_t i = q->end; i-- > first_entry(q) && q->end - i <= LOOK_AROUND && !q->max;)
+        if (consume_queue_get(q, i, &e) && queue_entry_is_written(e)) q->max = queue_entry_end(e);
 }
 
 void consume_queue_cut(struct consume_queue *q, int64_t end)
@@ -651,6 +653,7 @@ int64_t consume_queue_seek(struct consume_queue *q, int64_t queue_offset)
     int64_t low = first_entry(q), high = q->end, at, holder;
     struct queue_entry e;
     if (q->kind != QUEUE_OF_BATCHES) return queue_offset;
+    if (holds(q, high - 1, queue_offset, &e)) return high - 1;   /* most readers are there; and that entry is good */
     int searches = 0;
     do {
         at = search_behind(q, low, high, queue_offset);

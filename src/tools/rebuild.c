@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "codec/record.h"
+#include "store/redispatch.h"
 #include "store/state.h"
 
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct rebuild {
 struct keeping {
     struct rebuild *r;
     struct consume_queue *q;     /* the new one; NULL: there is none yet */
+    enum queue_kind kind;
     int64_t next;                /* where the new one ends */
     int64_t end;                 /* … and the old one */
     int64_t number;              /* of the old one's next entry; -1: the first one's */
@@ -41,18 +43,33 @@ struct keeping {
     bool all_too_old;
 };
 
+/* An entry of batches says itself which offsets it stands for; what it says is known to be true while its record is in the log. */
+static bool is_true(const struct keeping *k, const struct queue_entry *e)
+{
+    struct commit_log *log = &k->r->store->log;
+    struct message m;
+    struct slice record;
+    if (k->kind == QUEUE_OF_SINGLES) return true;
+    if (e->log_offset >= commit_log_first(log) && commit_log_read(log, e->log_offset, &m, &record))
+        return m.queue_offset == e->queue_offset && redispatch_count(&m) == e->count;
+    return k->end < 0 || e->queue_offset >= k->end;
+}
+
 static bool on_old_entry(void *ctx, const struct view_entry *e)
 {
     struct keeping *k = ctx;
     int64_t log_end = k->r->store->log.written;
     bool good = queue_entry_is_written(e->entry) && (queue_entry_is_filler(e->entry) || e->entry.log_offset <= log_end - e->entry.size);
-    if (!good || (k->number >= 0 && e->number != k->number) || queue_entry_end(e->entry) <= k->end) return false;   /* only a prefix is (S6) */
+    if (!good || (k->number >= 0 && e->number != k->number)) return false;   /* only a prefix is (S6) */
     k->number = e->number + 1;
+    if (!is_true(k, &e->entry)) return true;
     k->end = queue_entry_end(e->entry);
     k->last = e->entry;
     if (e->entry.queue_offset < k->next) return true;
-    k->all_too_old &= e->entry.log_offset < commit_log_first(&k->r->store->log) || queue_entry_is_filler(e->entry);
-    if (!k->all_too_old || k->q) buf_put(&k->entries, &e->entry, sizeof e->entry);
+    bool too_old = e->entry.log_offset < commit_log_first(&k->r->store->log) || queue_entry_is_filler(e->entry);
+    k->all_too_old &= too_old;
+    bool of_use = k->kind == QUEUE_OF_SINGLES || !too_old;   /* without their records entries of batches keep no other one's place */
+    if (of_use && (!k->all_too_old || k->q)) buf_put(&k->entries, &e->entry, sizeof e->entry);
     return true;
 }
 
@@ -80,7 +97,7 @@ static err_t take_over(struct keeping *k, const struct view_queue *old)
 /* Offsets that were given away once must not be given away again: consumers have committed them. */
 static err_t keep_offset(struct rebuild *r, const struct view_queue *old)
 {
-    struct keeping k = {.r = r, .end = -1, .number = -1, .all_too_old = true};
+    struct keeping k = {.r = r, .kind = old->kind, .end = -1, .number = -1, .all_too_old = true};
     if (!queue_topic_is_legal(slice_text(old->topic))) return NULL;
     const struct queue_topic *t = map_get(&r->store->queues.topics, slice_text(old->topic));
     if (t && t->kind != old->kind) {
