@@ -181,65 +181,93 @@ TEST(batch_queue, times_are_searched_by_batch)
     store_fixture_free(f);
 }
 
-TEST(batch_queue, single_messages_have_offsets_and_are_not_seen_whatever_ends_the_run)
+static void expect_single(struct store_fixture *f, int64_t offset)
+{
+    struct read_result got = read_at(f, offset, 1);
+    struct message m;
+    EXPECT_EQ(got.status, READ_FOUND);
+    EXPECT_EQ(got.messages, 1);
+    EXPECT_EQ(got.next_offset, offset + 1);
+    EXPECT_EQ(record_read(got.slice[0].bytes, &m), RECORD_WHOLE);
+    EXPECT_TEXT(m.body, "single");
+    EXPECT_EQ(m.queue_offset, offset);
+    read_result_release(&got);
+}
+
+static void expect_mixed(struct store_fixture *f)
+{
+    EXPECT_EQ(store_min_offset(f->store, SLICE("B"), 0), 0);
+    EXPECT_EQ(store_fixture_max(f, "B", 0), 7);
+    expect_single(f, 0);
+    expect_batch(f, 2, 0, 4);
+    expect_single(f, 4);
+    expect_batch(f, 6, 1, 7);
+}
+
+TEST(batch_queue, single_messages_have_entries_among_those_of_batches_whatever_ends_the_run)
 {
     for (int stop = 0; stop < 3; stop++) {
-        struct store_fixture *f = begin();
+        struct store_fixture *f = store_fixture_new(1);
+        f->options.sync_flush = true;
+        store_fixture_open(f);
         EXPECT_EQ(append_single(f, "B", true), 0);
         EXPECT_EQ(append(f, 0, 3), 1);
         EXPECT_EQ(append_single(f, "B", true), 4);
         EXPECT_EQ(append(f, 1, 2), 5);
-        EXPECT_EQ(store_min_offset(f->store, SLICE("B"), 0), 1);
         if (stop == 0) store_fixture_close(f);
         else if (stop == 1) store_fixture_kill(f);
         else store_fixture_cut_power(f);
         store_fixture_open(f);
-        if (stop < 2) {
-            EXPECT_EQ(store_min_offset(f->store, SLICE("B"), 0), 1);
-            EXPECT_EQ(store_fixture_max(f, "B", 0), 7);
-            expect_batch(f, 3, 0, 4);
-            expect_batch(f, 4, 1, 7);   /* that of the single message */
-            EXPECT_EQ(append(f, 2, 1), 7);
-        }
+        expect_mixed(f);
+        EXPECT_EQ(append(f, 2, 1), 7);
         store_fixture_free(f);
     }
 }
 
-/* What has been stored so far says nothing of the topic but in the name of a folder. */
-TEST(batch_queue, a_topic_that_had_only_single_messages_is_known_after_a_kill)
+/* A folder tells what a topic keeps; without it the first batch does, and what came before moves over to its queue. */
+TEST(batch_queue, single_messages_before_the_first_batch_move_over_when_all_is_made_again_from_the_log)
 {
     struct store_fixture *f = begin();
-    EXPECT_EQ(append_single(f, "B", true), 0);
-    store_fixture_kill(f);
-    store_fixture_open(f);
-    EXPECT_EQ(store_fixture_max(f, "B", 0), 0);
     struct file_info info;
+    append_single(f, "B", true);
+    append(f, 0, 3);
+    append_single(f, "B", true);
+    append(f, 1, 2);
+    store_fixture_close(f);
+    EXPECT_OK(fs_remove_tree(sim_fs_disk(f->disk), "/store/batchconsumequeue"));
+    store_fixture_open(f);
+    expect_mixed(f);
     EXPECT_ERR(fs_info(sim_fs_disk(f->disk), "/store/consumequeue/B", &info), ERR_NOT_FOUND);   /* the original would refuse to start */
-    EXPECT_EQ(append(f, 0, 2), 0);
-    expect_batch(f, 1, 0, 2);
+    store_fixture_close(f);
+    store_fixture_open(f);
+    expect_mixed(f);
     store_fixture_free(f);
 }
 
-TEST(batch_queue, queues_of_the_other_kind_give_way_and_offsets_go_on)
+TEST(batch_queue, queues_of_the_other_kind_give_way_and_what_fits_moves_over)
 {
     struct store_fixture *f = begin();
+    struct file_info info;
     EXPECT_EQ(append_single(f, "B", false), 0);
     EXPECT_EQ(append_single(f, "B", false), 1);
     EXPECT_EQ(append(f, 0, 3), 2);
-    EXPECT_EQ(store_fixture_max(f, "B", 0), 5);
-    expect_batch(f, 2, 0, 5);
-    store_fixture_kill(f);
-    store_fixture_open(f);   /* also when all of it is made from the log */
-    EXPECT_EQ(store_fixture_max(f, "B", 0), 5);
-    expect_batch(f, 2, 0, 5);
-    struct file_info info;
-    EXPECT_ERR(fs_info(sim_fs_disk(f->disk), "/store/consumequeue/B", &info), ERR_NOT_FOUND);
-    EXPECT_EQ(append_single(f, "B", false), 0);   /* a topic of that name that was made anew */
+    for (int round = 0; round < 2; round++) {
+        EXPECT_EQ(store_fixture_max(f, "B", 0), 5);
+        expect_single(f, 1);
+        expect_batch(f, 3, 0, 5);
+        EXPECT_ERR(fs_info(sim_fs_disk(f->disk), "/store/consumequeue/B", &info), ERR_NOT_FOUND);
+        store_fixture_kill(f);
+        store_fixture_open(f);
+    }
+    EXPECT_EQ(append_single(f, "B", false), 0);   /* a topic of that name that was made anew: a batch has no place in it */
     EXPECT_EQ(store_fixture_max(f, "B", 0), 1);
-    store_fixture_kill(f);
-    store_fixture_open(f);
-    EXPECT_EQ(store_fixture_max(f, "B", 0), 1);
-    store_fixture_expect(f, "B", 0, 0, "single");
+    store_fixture_free(f);
+    f = begin();
+    append_single(f, "B", true);
+    append_single(f, "B", true);
+    EXPECT_EQ(append_single(f, "B", false), 2);
+    for (int i = 0; i < 3; i++) expect_single(f, i);
+    EXPECT_ERR(fs_info(sim_fs_disk(f->disk), "/store/batchconsumequeue/B", &info), ERR_NOT_FOUND);
     store_fixture_free(f);
 }
 

@@ -127,35 +127,14 @@ static err_t open_file(struct consume_queue *q, int64_t entry)
     return e;
 }
 
-static void mark_dirty(struct consume_queue *q, int64_t from)
-{
-    if (list_linked(&q->in_dirty)) {
-        if (from < q->dirty_from) q->dirty_from = from;
-        return;
-    }
-    q->dirty_from = from;
-    list_add(&q->files->dirty, &q->in_dirty);
-}
-
-err_t consume_queue_make_folder(struct consume_queue *q)
-{
-    char path[PATH_BYTES];
-    if (q->has_folder) return NULL;
-    consume_queue_folder(q, path);
-    err_t e = fs_make_folder(q->files->fs, path);
-    if (e) return e;
-    q->has_folder = q->new_files = true;
-    mark_dirty(q, q->end);
-    return NULL;
-}
-
 /* Files are sparse: a queue with few messages takes few blocks. */
 static err_t make_file(struct consume_queue *q, int64_t entry)
 {
     char path[PATH_BYTES];
     struct file *f;
     int64_t first = file_first(q, entry);
-    err_t e = consume_queue_make_folder(q);
+    consume_queue_folder(q, path);
+    err_t e = fs_make_folder(q->files->fs, path);
     if (e) return e;
     entry_path(q, first, path);
     e = fs_open(q->files->fs, path, FILE_CREATE, &f);
@@ -177,6 +156,16 @@ static err_t open_or_make(struct consume_queue *q, int64_t entry)
     if (err_code(e) != ERR_NOT_FOUND) return e;
     err_free(e);   /* the usual way a new file begins */
     return make_file(q, entry);
+}
+
+static void mark_dirty(struct consume_queue *q, int64_t from)
+{
+    if (list_linked(&q->in_dirty)) {
+        if (from < q->dirty_from) q->dirty_from = from;
+        return;
+    }
+    q->dirty_from = from;
+    list_add(&q->files->dirty, &q->in_dirty);
 }
 
 /* Writes entries that lie in one file. */
@@ -224,7 +213,6 @@ err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset)
     close_file(q);
     err_t e = fs_remove_tree(q->files->fs, folder);
     if (e) return e;
-    q->has_folder = false;
     q->first = q->min_log_first = -1;
     q->end = file_first(q, queue_offset);
     struct queue_entry filler = queue_entry_filler();
@@ -254,12 +242,19 @@ size_t consume_queue_read(struct consume_queue *q, int64_t from, size_t n, struc
     return n;
 }
 
+bool consume_queue_any(struct consume_queue *q, int64_t entry, struct queue_entry *out)
+{
+    if (entry < q->end) return consume_queue_get(q, entry, out);
+    int64_t at = (entry - q->end) * entry_bytes(q);
+    if (at >= (int64_t)q->pending.n) return false;
+    *out = get_entry(q, q->pending.p + at, entry);
+    return true;
+}
+
 bool consume_queue_last(struct consume_queue *q, struct queue_entry *out)
 {
-    if (!q->pending.n) return q->end > 0 && consume_queue_get(q, q->end - 1, out);
-    int64_t pending = (int64_t)q->pending.n / entry_bytes(q);
-    *out = get_entry(q, q->pending.p + q->pending.n - entry_bytes(q), q->end + pending - 1);
-    return true;
+    int64_t end = q->end + (int64_t)q->pending.n / entry_bytes(q);
+    return end > 0 && consume_queue_any(q, end - 1, out);
 }
 
 int64_t consume_queue_pending_end(const struct consume_queue *q)

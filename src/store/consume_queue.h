@@ -1,6 +1,6 @@
 /* consume_queue.h - where the messages of one queue lie in the commit log.
  * Shape    entries (codec/queue_entry.h) in files of `file_entries` of them, zeros behind the last one. An entry stands for one message,
- *          and its number is the message's queue offset; or, in a queue of batches, for a record of several, and says which they are
+ *          and its number is the message's queue offset; or, in a queue of batches, for a record of one or more, and says which they are
  *          |<- on disk, readable ->|<- pending: to be written ->|
  *          first                  end
  * Facts    docs/protocol/store.md 3
@@ -57,7 +57,6 @@ struct consume_queue {
     struct buf pending;
     enum queue_kind kind;
     int32_t queue_id;
-    bool has_folder;            /* known to be there */
     bool touched;               /* on the list of queues that this dispatch changes */
     bool new_files;             /* names in its folder are not durable yet */
     bool deleted;
@@ -90,14 +89,14 @@ static inline void consume_queue_put(struct consume_queue *q, const struct queue
     if (q->kind == QUEUE_OF_BATCHES) batch_entry_put(buf_take(&q->pending, BATCH_ENTRY_BYTES), e);
     else queue_entry_put(buf_take(&q->pending, QUEUE_ENTRY_BYTES), e);
 }
+/* An entry, pending or not; false when there is none. */
+bool consume_queue_any(struct consume_queue *q, int64_t entry, struct queue_entry *out);
 /* The last entry, pending or not; false when there is none. */
 bool consume_queue_last(struct consume_queue *q, struct queue_entry *out);
 /* The offset behind the last message, pending or not. */
 int64_t consume_queue_pending_end(const struct consume_queue *q);
 /* Writes what is pending: one write, or one for each file it reaches into. What fails stays pending. */
 err_t consume_queue_write(struct consume_queue *q) MUST_CHECK;
-/* Makes the folder, which tells the kind of the topic's queues after a stop. */
-err_t consume_queue_make_folder(struct consume_queue *q) MUST_CHECK;
 /* A queue of singles without entries begins at this offset: its first file is filled up to there. Older files go. */
 err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset) MUST_CHECK;
 

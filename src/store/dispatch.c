@@ -29,10 +29,6 @@ static void put_entry(struct store *s, struct consume_queue *q, const struct wai
 {
     struct queue_entry e = {.log_offset = r->log_offset, .size = r->size, .count = r->count, .tag_hash = r->tag_hash};
     if (q->kind == QUEUE_OF_BATCHES) {
-        if (!r->size) {
-            err_drop(consume_queue_make_folder(q), "it is made for the first batch");
-            return;
-        }
         const uint8_t *record = mapped_file_from(mapped_files_at(&s->log.files, r->log_offset), r->log_offset).p;
         e.queue_offset = record_queue_offset(record);
         e.store_ms = record_store_ms(record);

@@ -260,23 +260,20 @@ static err_t fill_up_to(struct consume_queue *q, int64_t queue_offset, const str
     return NULL;
 }
 
-/* The queue that takes the entry of a record; NULL: none does. A batch proves what its topic keeps. A single message does not: it may
- * have been sent to a topic of batches, where it gets no entry; but no offset is given twice in the life of a topic. */
+/* The queue that takes the entry of a record. A batch proves what its topic keeps; a single message does not. */
 static struct consume_queue *queue_of(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
 {
     enum queue_kind kind = redispatch_kind(m);
     struct consume_queue *q = queues_get(&s->queues, topic, queue_id, kind);
-    bool again = queue_offset == 0 && began_again(q, m);
-    if (q->kind != kind) return kind == QUEUE_OF_BATCHES || again ? store_replace_queues(s, topic, queue_id, kind) : NULL;
-    if (again) consume_queue_cut(q, 0);
-    return q;
+    if (queue_offset == 0 && began_again(q, m)) consume_queue_cut(q, 0);
+    return kind == QUEUE_OF_BATCHES && q->kind != kind ? store_replace_queues(s, topic, queue_id, kind) : q;
 }
 
 static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
 {
     if (!queue_topic_is_legal(topic) || queue_id < 0 || queue_offset < 0) return NULL;
     struct consume_queue *q = queue_of(s, topic, queue_id, queue_offset, m);
-    if (!q || queue_offset < consume_queue_pending_end(q) || !fits(q, queue_offset, m)) return NULL;
+    if (queue_offset < consume_queue_pending_end(q) || !fits(q, queue_offset, m)) return NULL;
     struct queue_entry entry = {
         .log_offset = m->log_offset, .size = (int32_t)record_read_size(m), .count = redispatch_count(m), .tag_hash = redispatch_tag_hash(m),
         .queue_offset = queue_offset, .store_ms = m->store_ms,
@@ -302,7 +299,7 @@ static err_t add_entries(struct store *s, const struct message *m)
 static err_t add_damaged(struct store *s, const struct message *m)
 {
     struct consume_queue *q = queues_find(&s->queues, m->topic, m->queue_id);
-    if (!redispatch_has_entry(m) || !q || q->kind != redispatch_kind(m)) return NULL;
+    if (!redispatch_has_entry(m) || !q || (redispatch_kind(m) == QUEUE_OF_BATCHES && q->kind != QUEUE_OF_BATCHES)) return NULL;
     return consume_queue_pending_end(q) == m->queue_offset ? add_entry(s, m->topic, m->queue_id, m->queue_offset, m) : NULL;
 }
 

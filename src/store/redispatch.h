@@ -10,7 +10,7 @@
 int64_t redispatch_tag_hash(const struct message *m);
 /* False for half messages and rollbacks, and for a batch that does not say how many messages it holds. */
 bool redispatch_has_entry(const struct message *m);
-/* The kind of queue it belongs to, as far as the record tells: a single message may be one of a topic of batches, and has no entry then. */
+/* The kind of queue it belongs to, as far as the record tells: a single message may be one of a topic of batches. */
 enum queue_kind redispatch_kind(const struct message *m);
 /* Messages in a record: INNER_NUM of a batch, 0 when that says none that can be; else 1. */
 int32_t redispatch_count(const struct message *m);

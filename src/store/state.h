@@ -17,8 +17,8 @@ struct waiting_record {
     struct consume_queue *queue;
     int64_t log_offset;
     int64_t tag_hash;
-    int32_t size;                /* 0: it gets none, though it has an offset: a single message in a queue of batches */
-    int32_t count;               /* offsets that it has */
+    int32_t size;
+    int32_t count;               /* messages in it */
 };
 
 /* An append that has no answer yet. */
@@ -169,7 +169,7 @@ struct index *find_index_new(struct store *s);
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e);
 /* Empty ones. */
 void store_init_queues(struct store *s);
-/* The queues of a topic go, and this one is the first of the other kind. */
+/* The queues of a topic become those of the other kind, with the entries that these can hold. Returns one of them. */
 struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind);
 /* A worker's job is over; the last one frees a closed store. */
 void store_job_ended(void *store);

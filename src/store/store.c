@@ -364,9 +364,8 @@ static void append_record(struct store *s, struct consume_queue *q, const struct
     size_t size = record_size(m, &s->options.store_host);
     record_encode(m, &place, size, commit_log_take(&s->log, size));
     if (queued) {
-        bool invisible = q->kind == QUEUE_OF_BATCHES && !is_batch(m);   /* as by the original */
         struct waiting_record *r = fifo_push(&s->records, sizeof *r);
-        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, invisible ? 0 : (int32_t)size, count};
+        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, (int32_t)size, count};
         q->next += count;
     }
     if (s->index) index_note(s->index, m, place.log_offset, place.store_ms);
@@ -402,17 +401,13 @@ static err_t make_room(struct store *s, size_t bytes)
     return e;
 }
 
-/* What a topic keeps never changes. Queues of the other kind are those of an earlier topic of that name, or were made out of a log
- * that does not tell of a single message what its topic keeps; then the offsets go on. */
+/* What a topic keeps never changes. Queues of the other kind were made out of a log that does not tell of a single message what its
+ * topic keeps, or are those of an earlier topic of that name. */
 static struct consume_queue *queue_for(struct store *s, const struct message *m)
 {
     enum queue_kind kind = m->batch_topic ? QUEUE_OF_BATCHES : QUEUE_OF_SINGLES;
     struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id, kind);
-    if (q->kind == kind) return q;
-    int64_t next = kind == QUEUE_OF_BATCHES ? q->next : 0;
-    q = store_replace_queues(s, m->topic, m->queue_id, kind);
-    q->next = next;
-    return q;
+    return q->kind == kind ? q : store_replace_queues(s, m->topic, m->queue_id, kind);
 }
 
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
@@ -502,11 +497,85 @@ void store_delete_topic(struct store *s, struct slice topic)
     tasks_work(s->tasks, &r->work);
 }
 
+/* --- queues of the other kind --- */
+
+/* Entries of one queue, taken out of it. */
+struct taken {
+    struct buf entries;          /* struct queue_entry */
+    int32_t queue_id;
+};
+
+/* What the entry of a single message does not say is in its record, if that is still there. False for a hole (S9). */
+static bool complete_entry(struct store *s, struct queue_entry *e)
+{
+    struct slice record;
+    if (!commit_log_find(&s->log, e->log_offset, e->size, &record)) return true;
+    e->store_ms = record_store_ms(record.p);
+    return record_queue_offset(record.p) == e->queue_offset;
+}
+
+static struct taken take_entries(struct store *s, struct consume_queue *q)
+{
+    struct taken t = {.queue_id = q->queue_id};
+    struct queue_entry e;
+    for (int64_t i = consume_queue_min_entry(q, commit_log_first(&s->log)); consume_queue_any(q, i, &e); i++)
+        if (q->kind == QUEUE_OF_BATCHES || complete_entry(s, &e)) buf_put(&t.entries, &e, sizeof e);
+    return t;
+}
+
+/* Queues of singles have no room for a batch: those of an earlier topic are given up. */
+static bool can_hold(enum queue_kind kind, const struct taken *t)
+{
+    struct queue_entry e, before = {.count = 0};
+    for (size_t at = 0; at < t->entries.n; at += sizeof e, before = e) {
+        memcpy(&e, t->entries.p + at, sizeof e);
+        if (kind == QUEUE_OF_SINGLES && (e.count != 1 || (before.count && e.queue_offset != before.queue_offset + 1))) return false;
+    }
+    return t->entries.n;
+}
+
+static err_t give_entries(struct consume_queue *q, const struct taken *t)
+{
+    struct queue_entry e;
+    memcpy(&e, t->entries.p, sizeof e);
+    err_t failed = q->kind == QUEUE_OF_SINGLES && e.queue_offset > 0 ? consume_queue_begin_at(q, e.queue_offset) : NULL;
+    for (size_t at = 0; at < t->entries.n && !failed; at += sizeof e) {
+        memcpy(&e, t->entries.p + at, sizeof e);
+        consume_queue_put(q, &e);
+    }
+    if (!failed) failed = consume_queue_write(q);
+    q->next = consume_queue_pending_end(q);
+    return failed;
+}
+
+static void give_back(struct store *s, struct slice topic, enum queue_kind kind, struct taken *t)
+{
+    if (can_hold(kind, t)) {
+        err_t e = give_entries(queues_get(&s->queues, topic, t->queue_id, kind), t);
+        if (e) {
+            s->stuck = true;
+            store_stop_writing(s, STORE_FULL, err_in(e, "write queue entries"));
+        }
+    }
+    buf_done(&t->entries);
+}
+
 struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind)
 {
     static const char *const types[QUEUE_KINDS] = {[QUEUE_OF_SINGLES] = "SimpleCQ", [QUEUE_OF_BATCHES] = "BatchCQ"};
-    log_warn("store.queues_replaced topic=\"%.*s\" type=%s text=\"the queues that were there are of the other type, and go\"", SLICE_ARG(topic),
-             types[kind]);
+    struct queue_topic *t = map_get(&s->queues.topics, topic);
+    struct buf all = BUF_EMPTY;
+    log_warn("store.queues_replaced topic=\"%.*s\" type=%s text=\"its queues were of the other type\"", SLICE_ARG(topic), types[kind]);
+    LIST_EACH(&t->queues, node) {
+        struct taken taken = take_entries(s, LIST_OWNER(node, struct consume_queue, in_topic));
+        buf_put(&all, &taken, sizeof taken);
+    }
     store_delete_topic(s, topic);
+    for (size_t at = 0; at < all.n; at += sizeof(struct taken)) {
+        struct taken taken;
+        memcpy(&taken, all.p + at, sizeof taken);
+        give_back(s, topic, kind, &taken);
+    }
+    buf_done(&all);
     return queues_get(&s->queues, topic, queue_id, kind);
 }

@@ -76,7 +76,7 @@ typedef void append_done(void *ctx, err_t e);
 
 /* Appends `count` messages of one topic and queue, contiguous and in one file; out has `count` elements and is filled at once. One of
  * them may be a batch that stays one record (SYS_FLAG_INNER_BATCH, inner_count): it takes as many offsets as it has messages, and gets
- * the property INNER_BASE. In a topic of batches a single message is stored and never seen, as by the original.
+ * the property INNER_BASE.
  * Has copied what m points to when it returns. wait_sync false answers at the end of the turn also in SYNC (property WAIT=false).
  * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why). */
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,

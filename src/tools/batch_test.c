@@ -7,7 +7,7 @@
 
 enum { BATCHES = 20 };
 
-/* The store of the fixture, with a topic of batches of 1, 2, 3, 1 … messages, and a single message in it. */
+/* The store of the fixture, with a topic of batches of 1, 2, 3, 1 … messages, and a single message among them. */
 static struct tools_fixture *begin(void)
 {
     struct tools_fixture *t = tools_fixture_new(false);
@@ -40,7 +40,7 @@ TEST(batch_tools, a_whole_store_has_no_findings)
     struct tools_fixture *t = begin();
     EXPECT_OK(tools_fixture_check(t));
     EXPECT(t->whole);
-    EXPECT(says(t, "4 queues, 60 entries"));
+    EXPECT(says(t, "4 queues, 61 entries"));
     EXPECT(says(t, "whole: 0 findings, 0 notes"));
     tools_fixture_free(t);
 }

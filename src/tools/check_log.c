@@ -55,29 +55,14 @@ static bool is_likely(const struct seen_queue *q, int64_t offset, int64_t log_of
     return offset > q->next && offset - q->next <= (log_offset - q->log_offset) / smallest;
 }
 
-/* A single message in a topic of batches has an offset and no entry, and the next batch goes on behind it, or where the last one ended
- * when the broker was started in between. False: it is one. */
-static bool note_kind(struct seen_queue *q, enum queue_kind kind)
-{
-    if (kind == QUEUE_OF_BATCHES && q->kind != kind) {   /* what came before was single messages of that topic */
-        q->singles = q->records;
-        q->records = 0;
-        q->next = -1;
-        q->kind = kind;
-    }
-    if (q->kind == kind) return true;
-    q->singles++;
-    return false;
-}
-
 static void note_offset(struct check *c, const char *file, struct slice topic, int32_t queue_id, int64_t offset, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, topic, queue_id, true);
-    if (!q || !note_kind(q, redispatch_kind(m))) return;
+    if (!q) return;
+    if (redispatch_kind(m) == QUEUE_OF_BATCHES) q->kind = QUEUE_OF_BATCHES;   /* it proves what its topic keeps */
     if (offset == 0 && q->next > 0) q->began_again = true;
     bool first = q->next < 0 || offset == 0;
-    bool passes_singles = offset > q->next && offset - q->next <= q->singles;
-    if (!first && offset != q->next && !passes_singles) {
+    if (!first && offset != q->next) {
         bool likely = is_likely(q, offset, m->log_offset);
         report_add(&c->r, DAMAGE, file, m->log_offset, likely ? "passes the offsets that have no record" : "makes no queue entry for it",
                    "the record states offset %lld of topic \"%.*s\" queue %d, the next one is %lld", (long long)offset, SLICE_ARG(topic), queue_id,
@@ -85,7 +70,6 @@ static void note_offset(struct check *c, const char *file, struct slice topic, i
         if (!likely) return;
     }
     q->next = offset + redispatch_count(m);
-    q->singles = 0;
     q->log_offset = m->log_offset;
     q->records++;
 }
@@ -105,7 +89,7 @@ static void note_offsets(struct check *c, const char *file, const struct message
 static void note_damaged(struct check *c, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, m->topic, m->queue_id, false);
-    if (!q || q->next != m->queue_offset || q->kind != redispatch_kind(m) || !redispatch_has_entry(m)) return;
+    if (!q || q->next != m->queue_offset || !redispatch_has_entry(m)) return;
     q->next += redispatch_count(m);
     q->log_offset = m->log_offset;
 }

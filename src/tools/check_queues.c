@@ -48,9 +48,8 @@ static void check_record(struct queue_check *qc, const struct view_entry *e, con
 {
     const struct message *m = &step->message;
     int64_t here = offset_here(qc->q, m), tag_hash;
-    if (here >= 0 && redispatch_kind(m) != qc->q->kind) {
-        BAD(qc, e->number, "serves that record for it", "entry %lld points to %lld, a record that is %s batch", (long long)e->number, (long long)step->at,
-            qc->q->kind == QUEUE_OF_BATCHES ? "no" : "a");
+    if (here >= 0 && redispatch_kind(m) == QUEUE_OF_BATCHES && qc->q->kind == QUEUE_OF_SINGLES) {
+        BAD(qc, e->number, "serves that record for it", "entry %lld points to %lld, a batch in one record", (long long)e->number, (long long)step->at);
     } else if (here < 0) {
         BAD(qc, e->number, "serves that record for it", "entry %lld points to %lld, a record of topic \"%.*s\" queue %d", (long long)e->number,
             (long long)step->at, SLICE_ARG(m->topic), m->queue_id);
@@ -90,7 +89,6 @@ static void check_place(struct queue_check *qc, const struct view_entry *e)
     else BAD(qc, e->number, not_served, "entry %lld points to %lld, where no record begins", (long long)e->number, (long long)q.log_offset);
 }
 
-/* Offsets between two batches may be those of single messages, which have no entries; they were counted in the log. */
 static void check_order(struct queue_check *qc, const struct view_entry *e)
 {
     if (e->number != qc->number)

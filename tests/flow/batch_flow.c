@@ -139,29 +139,30 @@ TEST(batch_queue, tags_are_those_of_the_batch)
     flow_stop(f);
 }
 
-/* As by the original: they are stored and have offsets, and no entry in the queue. */
-TEST(batch_queue, single_messages_and_batches_without_a_unique_key_are_stored_and_never_seen)
+TEST(batch_queue, single_messages_and_batches_without_a_unique_key_are_records_of_their_own)
 {
     struct flow *f = flow_start(NULL);
     make_topic(f);
-    EXPECT_EQ(flow_send(f, "B", 0, "KEYS=single", "x").queue_offset, 0);
+    EXPECT_EQ(flow_send(f, "B", 0, "KEYS=single;TAGS=A", "x").queue_offset, 0);
     struct sent s = send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 1, 2, "WAIT=true");
     EXPECT_EQ(s.queue_offset, 1);
     EXPECT_EQ(strlen(s.msg_id), 2 * 32 + 1);
     assert_string_equal(s.batch_id, "");
-    EXPECT_EQ(flow_pull(f, "B", 0, 0, "*").max, 0);
     EXPECT_EQ(send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 3, 2, "UNIQ_KEY=A").queue_offset, 3);
     EXPECT_EQ(flow_send(f, "B", 0, "KEYS=single", "y").queue_offset, 5);
-    EXPECT_EQ(send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 6, 2, "UNIQ_KEY=B").queue_offset, 6);
-    struct pulled p = flow_pull(f, "B", 0, 3, "*");
-    EXPECT_EQ(p.min, 3);
-    EXPECT_EQ(p.max, 8);
-    EXPECT_EQ(p.count, 2);
-    expect_unwraps(&p.messages[0], 3, 2);
-    p = flow_pull(f, "B", 0, 5, "*");   /* no message that anybody gets has it */
-    EXPECT_EQ(p.count, 1);
-    EXPECT_EQ(p.next, 8);
-    expect_unwraps(&p.messages[0], 6, 2);
+    struct pulled p = flow_pull(f, "B", 0, 0, "*");
+    EXPECT_EQ(p.min, 0);
+    EXPECT_EQ(p.max, 6);
+    EXPECT_EQ(p.next, 6);
+    EXPECT_EQ(p.count, 5);
+    EXPECT_TEXT(p.messages[0].body, "x");
+    EXPECT_TEXT(p.messages[2].body, "2");
+    EXPECT_EQ(p.messages[2].queue_offset, 2);
+    expect_unwraps(&p.messages[3], 3, 2);
+    EXPECT_TEXT(p.messages[4].body, "y");
+    p = flow_pull(f, "B", 0, 0, "A");   /* the single ones by their own tags */
+    EXPECT_EQ(p.count, 3);
+    EXPECT_EQ(p.next, 6);
     flow_stop(f);
 }
 
