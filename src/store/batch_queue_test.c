@@ -175,8 +175,15 @@ TEST(batch_queue, times_are_searched_by_batch)
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, first_ms - 1, BOUNDARY_UPPER), 0);
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, last_ms + 1, BOUNDARY_LOWER), first_of(19));   /* as the original: not the end */
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, last_ms + 1, BOUNDARY_UPPER), first_of(19));
+    struct appended a;
+    struct message m = store_fixture_batch("B", 0, "batch 20", 3);
+    EXPECT_OK(store_fixture_try(f, &m, &a));
+    EXPECT_OK(store_fixture_try(f, &m, &a));   /* the same time again */
+    fake_tasks_settle(&f->tasks);
+    EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, a.store_ms, BOUNDARY_LOWER), a.queue_offset - 3);
+    EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, a.store_ms, BOUNDARY_UPPER), a.queue_offset);
     EXPECT(store_is_recent(f->store, SLICE("B"), 0, 5));
-    EXPECT(!store_is_recent(f->store, SLICE("B"), 0, first_of(20)));
+    EXPECT(!store_is_recent(f->store, SLICE("B"), 0, a.queue_offset + 3));
     EXPECT_EQ(store_time_of(f->store, SLICE("B"), 0, first_of(7) + 1), first_ms + 70);
     store_fixture_free(f);
 }

@@ -166,6 +166,51 @@ TEST(batch_queue, single_messages_and_batches_without_a_unique_key_are_records_o
     flow_stop(f);
 }
 
+TEST(batch_queue, a_batch_with_a_delayed_message_is_refused_whole)
+{
+    struct flow *f = flow_start(NULL);
+    make_topic(f);
+    struct buf body = BUF_EMPTY;
+    flow_batch_add(&body, flow_properties("KEYS=k"), "a");
+    flow_batch_add(&body, flow_properties("DELAY=3"), "b");
+    struct send_header h = flow_send_fields("B", 0);
+    h.batch = true;
+    header_set(&h, send, batch);
+    h.properties = flow_properties("UNIQ_KEY=A");
+    EXPECT_EQ(flow_send_header(f, REQUEST_SEND_BATCH_MESSAGE, &h, buf_slice(&body)).code, RESPONSE_MESSAGE_ILLEGAL);
+    EXPECT_EQ(send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 0, 2, "UNIQ_KEY=A;DELAY=3").code, RESPONSE_MESSAGE_ILLEGAL);
+    EXPECT_EQ(flow_pull(f, "B", 0, 0, "*").max, 0);
+    buf_done(&body);
+    flow_stop(f);
+}
+
+TEST(batch_queue, a_queue_without_messages_begins_and_ends_at_0)
+{
+    struct flow *f = flow_start(NULL);
+    make_topic(f);
+    send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 0, 2, "UNIQ_KEY=A");
+    struct pulled p = flow_pull(f, "B", 1, 0, "*");
+    EXPECT_EQ(p.code, RESPONSE_PULL_NOT_FOUND);
+    EXPECT_EQ(p.min, 0);
+    EXPECT_EQ(p.max, 0);
+    flow_stop(f);
+}
+
+TEST(batch_queue, a_filtered_pull_passes_as_many_offsets_as_it_may_look_at)
+{
+    struct flow *f = flow_start(NULL);   /* maxFilterMessageSize 16000 */
+    make_topic(f);
+    for (int i = 0; i < 100; i++) send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 10 * i, 10, "UNIQ_KEY=A;TAGS=A");
+    send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 1000, 10, "UNIQ_KEY=A;TAGS=B");
+    struct pulled p = flow_pull(f, "B", 0, 5, "B");
+    EXPECT_EQ(p.code, RESPONSE_PULL_RETRY_IMMEDIATELY);
+    EXPECT_EQ(p.next, 810);   /* 800 behind 5, and the rest of that batch */
+    p = flow_pull(f, "B", 0, p.next, "B");
+    EXPECT_EQ(p.count, 1);
+    EXPECT_EQ(p.next, 1010);
+    flow_stop(f);
+}
+
 TEST(batch_queue, a_batch_to_another_topic_is_taken_apart)
 {
     struct flow *f = flow_start(NULL);
