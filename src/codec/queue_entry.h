@@ -31,7 +31,10 @@ struct queue_entry {
     int64_t store_ms;      /* in a queue of batches alone */
 };
 
-static inline int64_t queue_kind_entry_bytes(enum queue_kind kind) { return kind == QUEUE_OF_BATCHES ? BATCH_ENTRY_BYTES : QUEUE_ENTRY_BYTES; }
+static inline int64_t queue_kind_entry_bytes(enum queue_kind kind)
+{
+    return kind == QUEUE_OF_BATCHES ? BATCH_ENTRY_BYTES : QUEUE_ENTRY_BYTES;
+}
 
 static inline void queue_entry_put(uint8_t *p, const struct queue_entry *e)
 {

@@ -173,7 +173,8 @@ TEST(batch_queue, times_are_searched_by_batch)
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, first_ms + 45, BOUNDARY_UPPER), first_of(4));
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, first_ms - 1, BOUNDARY_LOWER), 0);
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, first_ms - 1, BOUNDARY_UPPER), 0);
-    EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, last_ms + 1, BOUNDARY_LOWER), first_of(19));   /* as the original: not the end */
+    /* as the original: not the end */
+    EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, last_ms + 1, BOUNDARY_LOWER), first_of(19));
     EXPECT_EQ(store_offset_by_time(f->store, SLICE("B"), 0, last_ms + 1, BOUNDARY_UPPER), first_of(19));
     struct appended a;
     struct message m = store_fixture_batch("B", 0, "batch 20", 3);
@@ -373,7 +374,8 @@ TEST(batch_queue, files_go_with_the_log_and_the_first_message_left_is_the_smalle
     struct store_fixture *f = store_fixture_new(1);
     f->options.batch_file_entries = FILE_ENTRIES;
     f->options.clean = (struct clean_options){
-        .interval_ms = 10000, .reserved_ms = 1000, .hours = (1u << 24) - 1, .used_percent = 75, .force_percent = 85, .full_percent = 90, .batch = 10,
+        .interval_ms = 10000, .reserved_ms = 1000, .hours = (1u << 24) - 1, .used_percent = 75, .force_percent = 85, .full_percent = 90,
+        .batch = 10,
     };
     sim_fs_set_time(f->disk, f->tasks.wall_ms);
     store_fixture_open(f);

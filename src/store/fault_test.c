@@ -290,10 +290,11 @@ static bool body_is_of(struct model *m, struct slice body, int queue, int64_t of
 /* Whichever of its messages is asked for, a batch comes whole. Returns where to go on. */
 static int64_t check_batch_at(struct model *m, int q, int64_t offset, bool *seen)
 {
-    struct read_request r = {.topic = slice_text(topics[q]), .queue_id = q, .offset = offset, .max_messages = 1, .max_bytes = 1, .max_scan = 1};
+    struct read_request r = {.topic = slice_text(topics[q]), .queue_id = q, .offset = offset, .max_messages = 1, .max_bytes = 1};
     struct read_result got;
     struct message message;
     uint32_t number;
+    r.max_scan = 1;
     store_read(m->f->store, &r, &got);
     EXPECT(got.next_offset > offset && got.next_offset <= got.max_offset);
     if (got.status == READ_MESSAGE_GONE && m->power_failed) return got.next_offset;

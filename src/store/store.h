@@ -124,7 +124,8 @@ struct read_result {
     struct pinned slice[READ_SLICES_MAX];
 };
 
-/* Reads records whole: also a batch that begins before the offset asked for. The caller releases each slice[i < slices] (read_result_release, or one by one). */
+/* Reads records whole: also a batch that begins before the offset asked for. The caller releases each slice[i < slices]
+ * (read_result_release, or one by one). */
 void store_read(struct store *s, const struct read_request *r, struct read_result *out);
 void read_result_release(struct read_result *r);
 

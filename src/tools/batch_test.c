@@ -108,7 +108,8 @@ TEST(batch_tools, a_rebuild_keeps_the_offsets_of_batches_whose_records_are_gone)
 {
     struct store_fixture *s = store_fixture_new(1);
     s->options.clean = (struct clean_options){
-        .interval_ms = 10000, .reserved_ms = 1000, .hours = (1u << 24) - 1, .used_percent = 75, .force_percent = 85, .full_percent = 90, .batch = 10,
+        .interval_ms = 10000, .reserved_ms = 1000, .hours = (1u << 24) - 1, .used_percent = 75, .force_percent = 85, .full_percent = 90,
+        .batch = 10,
     };
     s->options.index = true;
     s->options.index_slots = 31;

@@ -324,7 +324,8 @@ static struct view_entry entry_at(enum queue_kind kind, const uint8_t *p, int64_
 }
 
 /* Zeros that nothing written follows are room that is left. */
-static bool give_entries(enum queue_kind kind, struct slice bytes, int64_t first, int64_t *zeros, bool (*each)(void *ctx, const struct view_entry *e), void *ctx)
+static bool give_entries(enum queue_kind kind, struct slice bytes, int64_t first, int64_t *zeros,
+                         bool (*each)(void *ctx, const struct view_entry *e), void *ctx)
 {
     static const uint8_t none[BATCH_ENTRY_BYTES];
     size_t one = (size_t)queue_kind_entry_bytes(kind);

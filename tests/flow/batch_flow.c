@@ -63,8 +63,8 @@ TEST(batch_queue, a_batch_is_one_record_with_one_id_and_as_many_offsets_as_messa
     EXPECT_EQ(p.max, 7);
     expect_unwraps(&p.messages[0], 0, 3);
     expect_unwraps(&p.messages[1], 3, 4);
-    EXPECT_TEXT(p.messages[0].properties, "INNER_BASE\x01" "0\x02INNER_NUM\x01" "3\x02WAIT\x01true\x02UNIQ_KEY\x01WHOLE\x02MSG_REGION\x01" "DefaultRegion"
-                                          "\x02TRACE_ON\x01true\x02" "CLUSTER\x01" "DefaultCluster\x02");
+    EXPECT_TEXT(p.messages[0].properties, "INNER_BASE\x01" "0\x02INNER_NUM\x01" "3\x02WAIT\x01true\x02UNIQ_KEY\x01WHOLE\x02MSG_REGION\x01"
+                                          "DefaultRegion\x02TRACE_ON\x01true\x02" "CLUSTER\x01" "DefaultCluster\x02");
     flow_stop(f);
 }
 
@@ -235,7 +235,8 @@ TEST(batch_queue, what_claims_to_be_a_batch_is_refused)
         EXPECT_EQ(flow_send(f, topics[i], 0, "INNER_NUM=2", "x").code, RESPONSE_MESSAGE_ILLEGAL);
         EXPECT_EQ(flow_pull(f, topics[i], 0, 0, "*").max, 0);
     }
-    struct sent s = send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 0, 3, "UNIQ_KEY=A;INNER_BASE=77");   /* what the sender says of it is not kept */
+    /* what the sender says of it is not kept */
+    struct sent s = send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 0, 3, "UNIQ_KEY=A;INNER_BASE=77");
     EXPECT_EQ(s.code, RESPONSE_SUCCESS);
     struct pulled p = flow_pull(f, "B", 0, 0, "*");
     EXPECT_TEXT(properties_get(p.messages[0].properties, SLICE("INNER_BASE")), "0");

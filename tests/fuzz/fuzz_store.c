@@ -1,5 +1,5 @@
-/* Opening a store whose files say anything: commit log, consume queue or queue of batches, checkpoint, with and without the mark of a crash. Whatever
- * is opened must answer reads with whole records, take a new message, give it back, and open again.
+/* Opening a store whose files say anything: commit log, consume queue, queue of batches, checkpoint, with and without the mark of a crash.
+ * Whatever is opened must answer reads with whole records, take a new message, give it back, and open again.
  * Shape  flags u8 | length u16 of the log's bytes, these | length u16 of the queue's bytes, these | the checkpoint's bytes */
 #include "fuzz/fuzz.h"
 
@@ -10,7 +10,8 @@
 #include "kit/sim_fs.h"
 #include "store/store.h"
 
-enum { LOG_BYTES = 4096, ENTRIES = 16, FLAG_ABORT = 1, FLAG_NO_QUEUE = 2, FLAG_SYNC = 4, FLAG_SECOND_LOG = 8, FLAG_BATCHES = 16, FLAG_BOTH_KINDS = 32 };
+enum { LOG_BYTES = 4096, ENTRIES = 16 };
+enum { FLAG_ABORT = 1, FLAG_NO_QUEUE = 2, FLAG_SYNC = 4, FLAG_SECOND_LOG = 8, FLAG_BATCHES = 16, FLAG_BOTH_KINDS = 32 };
 
 static struct slice take(struct slice *rest)
 {
