@@ -245,6 +245,7 @@ static err_t read_options(struct store_call *c, int argc, char **argv)
     c->tools.now_ms = (int64_t)time(NULL) * 1000;
     if (!c->tools.log_folder) c->tools.log_folder = f->store.log_folder;
     c->tools.queue_file_entries = (f->store.queue_file_bytes + 19) / 20;
+    c->tools.batch_file_entries = (f->store.batch_queue_file_bytes + 45) / 46;
     c->tools.index_slots = f->store.index_slots;
     c->tools.index_entries = f->store.index_entries;
     return e;

@@ -108,7 +108,8 @@ static err_t open_store(struct broker *b)
     const struct config *cfg = b->cfg;
     struct store_options o = {
         .root = cfg->store.root, .log_folder = cfg->store.log_folder, .log_file_bytes = cfg->store.log_file_bytes,
-        .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
+        .queue_file_entries = (cfg->store.queue_file_bytes + 19) / 20,
+        .batch_file_entries = (cfg->store.batch_queue_file_bytes + 45) / 46, .sync_flush = cfg->store.flush_disk_type == SYNC_FLUSH,
         .sync_timeout_ms = cfg->store.sync_timeout_ms, .flush_interval_ms = cfg->store.flush_log_ms,
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,

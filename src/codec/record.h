@@ -65,6 +65,7 @@ uint32_t record_crc(struct slice bytes);
 /* Of a record known to be whole, from its first byte. */
 static inline uint32_t record_total_size(const uint8_t *p) { return get_be32(p); }
 static inline uint32_t record_magic(const uint8_t *p) { return get_be32(p + 4); }
+static inline int64_t record_queue_offset(const uint8_t *p) { return (int64_t)get_be64(p + 20); }
 static inline int64_t record_log_offset(const uint8_t *p) { return (int64_t)get_be64(p + 28); }
 static inline int64_t record_store_ms(const uint8_t *p)
 {

@@ -179,11 +179,14 @@ TEST(batch, a_body_that_ends_early_is_broken)
 TEST(queue_entry, an_address_of_the_extension_is_no_tag_hash)
 {
     uint8_t bytes[QUEUE_ENTRY_BYTES];
-    queue_entry_put(bytes, 1ll << 40, 200, INT32_MIN);
-    EXPECT_EQ(queue_entry_ext_offset(queue_entry_get(bytes)), -1);
-    queue_entry_put(bytes, 1ll << 40, 200, INT64_MIN + 28);
-    EXPECT_EQ(queue_entry_ext_offset(queue_entry_get(bytes)), 28);
-    EXPECT_EQ(queue_entry_get(bytes).log_offset, 1ll << 40);
+    struct queue_entry e = {.log_offset = 1ll << 40, .size = 200, .tag_hash = INT32_MIN};
+    queue_entry_put(bytes, &e);
+    EXPECT_EQ(queue_entry_ext_offset(queue_entry_get(bytes, 7)), -1);
+    e.tag_hash = INT64_MIN + 28;
+    queue_entry_put(bytes, &e);
+    EXPECT_EQ(queue_entry_ext_offset(queue_entry_get(bytes, 7)), 28);
+    EXPECT_EQ(queue_entry_get(bytes, 7).log_offset, 1ll << 40);
+    EXPECT_EQ(queue_entry_get(bytes, 7).queue_offset, 7);
 }
 
 TEST(checkpoint, our_own_part_is_taken_only_when_it_is_whole)
@@ -201,4 +204,36 @@ TEST(checkpoint, our_own_part_is_taken_only_when_it_is_whole)
     checkpoint_decode(slice_of(page, 0), &got);
     EXPECT_EQ(got.log_ms, 0);
     EXPECT_EQ(got.resume_offset, -1);
+}
+
+/* disk_bcq_entry of docs/protocol/vectors.tsv. */
+TEST(queue_entry, an_entry_of_batches_is_that_of_the_original)
+{
+    static const uint8_t want[BATCH_ENTRY_BYTES] =
+        "\x00\x00\x00\x00\x00\x00\x06\x40\x00\x00\x01\xf8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\xa2\x29\x96\x76\xf9"
+        "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\xff\xff\xff\xff\x00\x00\x00";
+    struct queue_entry e = {.log_offset = 1600, .size = 504, .store_ms = 1795994056441, .count = 2};
+    uint8_t bytes[BATCH_ENTRY_BYTES];
+    batch_entry_put(bytes, &e);
+    EXPECT(memcmp(bytes, want, sizeof want) == 0);
+    struct queue_entry read = batch_entry_get(want);
+    EXPECT(queue_entry_is_written(read));
+    EXPECT_EQ(read.log_offset, 1600);
+    EXPECT_EQ(read.size, 504);
+    EXPECT_EQ(read.store_ms, 1795994056441);
+    EXPECT_EQ(queue_entry_end(read), 2);
+}
+
+TEST(queue_entry, what_cannot_be_a_batch_is_no_entry)
+{
+    static const uint8_t zeros[BATCH_ENTRY_BYTES];
+    struct queue_entry good = {.log_offset = 5, .size = 100, .count = 3, .queue_offset = 10}, bad = good;
+    EXPECT(queue_entry_is_written(good));
+    EXPECT(!queue_entry_is_written(batch_entry_get(zeros)));
+    bad.count = 0;
+    EXPECT(!queue_entry_is_written(bad));
+    bad = good, bad.queue_offset = -1;
+    EXPECT(!queue_entry_is_written(bad));
+    bad = good, bad.queue_offset = QUEUE_OFFSET_MAX;
+    EXPECT(!queue_entry_is_written(bad));
 }

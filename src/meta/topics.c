@@ -35,6 +35,14 @@ static void topic_free(void *p)
     free(topic);
 }
 
+/* Empty when it has none of that name. */
+static struct slice attribute(const struct topic_config *config, struct slice key)
+{
+    for (size_t i = 0; i < config->attributes.count; i++)
+        if (slice_eq(config->attributes.items[i].key, key)) return config->attributes.items[i].value;
+    return SLICE("");
+}
+
 /* Puts a copy of the config into the table; the struct topic of that name stays the same. */
 static struct topic *put(struct topics *t, const struct topic_config *config)
 {
@@ -52,6 +60,7 @@ static struct topic *put(struct topics *t, const struct topic_config *config)
     arena_done(&topic->memory);
     topic->memory = fresh;
     topic->config = copy;
+    topic->batches = slice_eq(attribute(&copy, SLICE("queue.type")), SLICE("BatchCQ"));
     return topic;
 }
 

@@ -18,6 +18,7 @@ struct topic {
     struct topic_config config;
     bool system;            /* made by the broker: clients may not change or delete it */
     bool closed;            /* clients may not send to it */
+    bool batches;           /* queue.type=BatchCQ: a batch stays one record */
     struct arena memory;    /* of config's texts */
 };
 

@@ -155,16 +155,16 @@ static err_t clean_queue(void *ctx, struct consume_queue *q)
     struct walk *walk = ctx;
     struct store *s = walk->s;
     int64_t log_first = commit_log_first(&s->log);
-    bool searches = q->min_log_first != log_first && q->first >= 0 && q->end - q->first > q->files->file_entries;
+    bool searches = q->min_log_first != log_first && q->first >= 0 && q->end - q->first > consume_queue_file_entries(q);
     if (searches && walk->searches++ >= SEARCHES_MAX) return NULL;   /* the next round's */
     size_t old = consume_queue_old_files(q, log_first);
     if (store_is_cold(s)) return NULL;   /* the next round's */
     for (size_t i = 0; i < old; i++) {
         char path[PATH_BYTES];
-        consume_queue_path(q, q->first + (int64_t)i * q->files->file_entries, path);
+        consume_queue_path(q, q->first + (int64_t)i * consume_queue_file_entries(q), path);
         buf_put(&s->cleaning.paths, path, strlen(path) + 1);
     }
-    if (old) consume_queue_forget_before(q, q->first + (int64_t)old * q->files->file_entries);
+    if (old) consume_queue_forget_before(q, q->first + (int64_t)old * consume_queue_file_entries(q));
     return NULL;
 }
 

@@ -1,9 +1,11 @@
 /* consume_queue.h - where the messages of one queue lie in the commit log.
- * Shape    entry i = log_offset i64 | size i32 | tag_hash i64, in files of `file_entries` entries, zeros behind the last one
+ * Shape    entries (codec/queue_entry.h) in files of `file_entries` of them, zeros behind the last one. An entry stands for one message,
+ *          and its number is the message's queue offset; or, in a queue of batches, for a record of one or more, and says which they are
  *          |<- on disk, readable ->|<- pending: to be written ->|
  *          first                  end
  * Facts    docs/protocol/store.md 3
- * Units    queue_offset counts entries; so do first, end, next
+ * Units    first, end, min and what is called an entry count entries; queue_offset, next and max count messages. Where an entry is a
+ *          message the two are the same
  * Threads  loop
  * Owns     at most one open file; a queue at rest holds none, and no buffer: there may be 100,000 of them
  * Errors   IO, DISK_FULL. What cannot be read is answered as "no entry": the queue can be rebuilt from the log. So is what is not in
@@ -22,9 +24,10 @@ struct consume_queue;
 /* What all queues of a store share. */
 struct queue_files {
     struct fs *fs;
-    char *folder;               /* root/consumequeue */
+    char *folder[QUEUE_KINDS];  /* root/consumequeue, root/batchconsumequeue */
     char *ext_folder;           /* root/consumequeue_ext */
-    int64_t file_entries;
+    int64_t file_entries[QUEUE_KINDS];
+    bool names_gone[QUEUE_KINDS]; /* topics were deleted there, and that is not durable yet */
     bool mend;                  /* the last stop was a bad one: a file that is too short was being cleared behind its end */
     struct cold *cold;          /* NULL: the disk is waited for */
     struct list open;           /* queues with an open file, the one used longest ago first */
@@ -34,6 +37,7 @@ struct queue_files {
 
 struct queue_topic {
     struct slice name;          /* owned */
+    enum queue_kind kind;       /* of all its queues */
     struct list queues;
 };
 
@@ -47,23 +51,29 @@ struct consume_queue {
     int64_t file_first;         /* its first entry */
     int64_t first;              /* entry where the first file begins; -1: there is no file */
     int64_t end;                /* S2: entries below it are written and visible */
+    int64_t max;                /* of a queue of batches: queue_offset behind the last message of the entries below `end` */
     int64_t next;               /* queue_offset of the next message */
     int64_t min;                /* first entry whose record is still in the log … */
+    int64_t min_offset;         /* … the queue_offset of its first message … */
     int64_t min_log_first;      /* … when that began here; -1: not known */
     int64_t expired_below;      /* entries before it are older than their topic wants them; retention.h */
     int64_t dirty_from;         /* first entry that was not synced */
     struct buf pending;
+    enum queue_kind kind;
     int32_t queue_id;
     bool touched;               /* on the list of queues that this dispatch changes */
     bool new_files;             /* names in its folder are not durable yet */
     bool deleted;
 };
 
-void queue_files_init(struct queue_files *f, struct fs *fs, const char *root, int64_t file_entries);
+void queue_files_init(struct queue_files *f, struct fs *fs, const char *root, const int64_t file_entries[static QUEUE_KINDS]);
 void queue_files_done(struct queue_files *f);
 
 struct consume_queue *consume_queue_new(struct queue_files *files, struct queue_topic *topic, int32_t queue_id);
 void consume_queue_free(struct consume_queue *q);
+static inline int64_t consume_queue_file_entries(const struct consume_queue *q) { return q->files->file_entries[q->kind]; }
+/* The offset behind the last visible message. */
+static inline int64_t consume_queue_max(const struct consume_queue *q) { return q->kind == QUEUE_OF_BATCHES ? q->max : q->end; }
 /* "…/consumequeue/TOPIC/ID" */
 void consume_queue_folder(const struct consume_queue *q, char out[static 1024]);
 
@@ -74,22 +84,30 @@ bool consume_queue_is_spoiled(struct consume_queue *q, int64_t from, int64_t log
 /* Makes everything behind `end` read as zeros, and removes the files there. */
 err_t consume_queue_trim(struct consume_queue *q) MUST_CHECK;
 
+/* Forgets the entries from there on, and what is pending. What is on disk stays until it is overwritten or trimmed. */
+void consume_queue_cut(struct consume_queue *q, int64_t end);
+
 /* Adds an entry at `end` + pending. */
-static inline void consume_queue_put(struct consume_queue *q, int64_t log_offset, int32_t size, int64_t tag_hash)
+static inline void consume_queue_put(struct consume_queue *q, const struct queue_entry *e)
 {
-    queue_entry_put(buf_take(&q->pending, QUEUE_ENTRY_BYTES), log_offset, size, tag_hash);
+    if (q->kind == QUEUE_OF_BATCHES) batch_entry_put(buf_take(&q->pending, BATCH_ENTRY_BYTES), e);
+    else queue_entry_put(buf_take(&q->pending, QUEUE_ENTRY_BYTES), e);
 }
-static inline int64_t consume_queue_pending_end(const struct consume_queue *q)
-{
-    return q->end + (int64_t)(q->pending.n / QUEUE_ENTRY_BYTES);
-}
+/* An entry, pending or not; false when there is none. */
+bool consume_queue_any(struct consume_queue *q, int64_t entry, struct queue_entry *out);
+/* The last entry, pending or not; false when there is none. */
+bool consume_queue_last(struct consume_queue *q, struct queue_entry *out);
+/* The offset behind the last message, pending or not. */
+int64_t consume_queue_pending_end(const struct consume_queue *q);
 /* Writes what is pending: one write, or one for each file it reaches into. What fails stays pending. */
 err_t consume_queue_write(struct consume_queue *q) MUST_CHECK;
-/* A queue without entries begins at this offset: its first file is filled up to there. Older files go. */
+/* A queue of singles without entries begins at this offset: its first file is filled up to there. Older files go. */
 err_t consume_queue_begin_at(struct consume_queue *q, int64_t queue_offset) MUST_CHECK;
 
-/* Reads up to n entries from `from` on; returns how many. Fewer at the end of the queue, or of a file. */
+/* Reads up to n entries from the entry `from` on; returns how many. Fewer at the end of the queue, or of a file. */
 size_t consume_queue_read(struct consume_queue *q, int64_t from, size_t n, struct queue_entry *out);
+/* The entry that holds a message; the next one, when that message has none. `end` when there is no such entry. */
+int64_t consume_queue_seek(struct consume_queue *q, int64_t queue_offset);
 static inline bool consume_queue_get(struct consume_queue *q, int64_t at, struct queue_entry *out)
 {
     return consume_queue_read(q, at, 1, out) == 1;
@@ -97,6 +115,8 @@ static inline bool consume_queue_get(struct consume_queue *q, int64_t at, struct
 /* The tag hash, also when the entry only tells where in the extension file it is. */
 int64_t consume_queue_tag_hash(struct consume_queue *q, struct queue_entry e);
 /* First entry whose record is still there, and not too old; `end` when none is. */
+int64_t consume_queue_min_entry(struct consume_queue *q, int64_t log_first);
+/* The offset of its first message; that behind the last one when none is. */
 int64_t consume_queue_min(struct consume_queue *q, int64_t log_first);
 
 /* How many files at its beginning hold nothing but entries of records before log_first; never the last file. */

@@ -1,6 +1,7 @@
 #include "store/state.h"
 
 #include "base/log.h"
+#include "codec/record.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,16 +12,25 @@ enum { ROUNDS_MAX = 16 };   /* answers may lead to appends, these to answers …
 
 static void note_arrival(struct store *s, struct consume_queue *q, int64_t first)
 {
-    struct arrival a = {q, first, q->end};
-    if (q->end > first) buf_put(&s->arrivals, &a, sizeof a);
+    struct arrival a = {q, first, consume_queue_max(q)};
+    if (a.end > first) buf_put(&s->arrivals, &a, sizeof a);
 }
 
 static err_t write_queue(struct store *s, struct consume_queue *q)
 {
-    int64_t first = q->end;
+    int64_t first = consume_queue_max(q);
     err_t e = consume_queue_write(q);
     note_arrival(s, q, first);
     return e;
+}
+
+static void put_entry(struct consume_queue *q, const struct waiting_record *r)
+{
+    struct queue_entry e = {
+        .log_offset = r->log_offset, .size = r->size, .count = r->count, .tag_hash = r->tag_hash, .queue_offset = r->queue_offset,
+        .store_ms = r->store_ms,
+    };
+    consume_queue_put(q, &e);
 }
 
 static void collect_entries(struct store *s, int64_t upto)
@@ -31,7 +41,7 @@ static void collect_entries(struct store *s, int64_t upto)
         if (!q->deleted) {
             if (!q->touched) buf_put(&s->touched, &q, sizeof q);
             q->touched = true;
-            consume_queue_put(q, r->log_offset, r->size, r->tag_hash);
+            put_entry(q, r);
         }
         fifo_pop(&s->records, sizeof *r);
     }
@@ -143,7 +153,7 @@ static void forget_unwritten(struct store *s)
 {
     struct waiting_record *r;
     while ((r = fifo_back(&s->records, sizeof *r)) && r->log_offset >= s->log.written) {
-        r->queue->next--;
+        r->queue->next -= r->count;
         fifo_pop_back(&s->records, sizeof *r);
     }
     if (s->index) index_forget(s->index, s->log.written);

@@ -1,6 +1,7 @@
 /* fault_test.c - what fails, and when: no acknowledged message is lost, queue offsets are dense, nothing half is served. */
 #include "store/store_fixture.h"
 
+#include "codec/record.h"
 #include "os/random.h"
 
 #include <stdio.h>
@@ -290,7 +291,7 @@ TEST(fault, a_flipped_bit_is_passed_by_and_its_offset_is_kept)
     buf_done(&text);
     struct read_request r = {.topic = SLICE("T"), .max_messages = 32, .max_bytes = 1 << 20, .max_scan = 100};
     struct read_result all;
-    store_read(f->store, &r, &all);
+    store_fixture_read_all(f, &r, &all);
     EXPECT_EQ(all.messages, 7);
     read_result_release(&all);
     EXPECT_EQ(store_fixture_append(f, "T", 0, "next").queue_offset, 9);
@@ -347,13 +348,14 @@ TEST(fault, queues_that_were_removed_are_written_again)
 
 /* --- the model: what a correct store would remember --- */
 
-enum { QUEUES = 3, MESSAGES_MAX = 4000 };
+enum { BATCH_QUEUES = 3, QUEUES = 5, MESSAGES_MAX = 4000 };   /* the first queues hold single messages, those behind them batches */
 
 struct sent {
     struct model *model;
     int queue;
     int64_t offset;
     uint32_t number;       /* what its body says */
+    int32_t count;         /* messages in it */
     bool stored;           /* acknowledged */
 };
 
@@ -366,7 +368,7 @@ struct model {
     bool power_failed;     /* sectors not yet synced may be missing in the middle: their records leave holes */
 };
 
-static const char *const topics[QUEUES] = {"A", "B", "%RETRY%group"};
+static const char *const topics[QUEUES] = {"A", "B", "%RETRY%group", "Batches", "Batches"};
 
 static void body_of(uint32_t number, char text[static 64])
 {
@@ -388,7 +390,12 @@ static void model_send(struct model *m)
     if (m->count == MESSAGES_MAX || !m->f->store) return;
     *sent = (struct sent){.model = m, .queue = (int)random_below(&m->random, QUEUES), .number = m->count};
     body_of(sent->number, body);
+    bool batches = sent->queue >= BATCH_QUEUES;
+    int32_t count = batches ? (int32_t)random_below(&m->random, 6) : 0;   /* 0: no batch; those are sent to topics of batches too */
     struct message msg = store_fixture_message(topics[sent->queue], sent->queue, body);
+    if (count) msg = store_fixture_batch(topics[sent->queue], sent->queue, body, count);
+    sent->count = count ? count : 1;
+    msg.batch_topic = batches;
     struct appended a;
     err_t e = store_append(m->f->store, &msg, 1, true, model_done, sent, &a);
     err_free(e);
@@ -407,13 +414,46 @@ static bool body_is_of(struct model *m, struct slice body, int queue, int64_t of
     return slice_eq(body, slice_text(want)) && s->queue == queue && s->offset == offset;
 }
 
+/* Whichever of its messages is asked for, a batch comes whole. Returns where to go on. */
+static int64_t check_batch_at(struct model *m, int q, int64_t offset, bool *seen)
+{
+    struct read_request r = {.topic = slice_text(topics[q]), .queue_id = q, .offset = offset, .max_messages = 1, .max_bytes = 1};
+    struct read_result got;
+    struct message message;
+    uint32_t number;
+    r.max_scan = 1;
+    store_fixture_read_all(m->f, &r, &got);
+    EXPECT(got.next_offset > offset && got.next_offset <= got.max_offset);
+    if (got.status == READ_MESSAGE_GONE && m->power_failed) return got.next_offset;
+    EXPECT_EQ(got.status, READ_FOUND);
+    EXPECT_EQ(record_read(got.slice[0].bytes, &message), RECORD_WHOLE);
+    struct buf body = BUF_EMPTY;
+    buf_put_slice(&body, message.body);
+    buf_put_u8(&body, 0);
+    EXPECT(body_is_of(m, message.body.n ? slice_of(body.p, body.n - 1) : SLICE(""), q, message.queue_offset, &number));
+    EXPECT_EQ(got.messages, m->all[number].count);
+    EXPECT_EQ(got.next_offset, message.queue_offset + got.messages);
+    seen[number] = true;
+    buf_done(&body);
+    read_result_release(&got);
+    EXPECT(message.queue_offset <= offset || m->power_failed);   /* S3 */
+    return message.queue_offset > offset ? message.queue_offset : offset + 1;
+}
+
+static void check_batches(struct model *m, int q, bool *seen)
+{
+    int64_t end = store_fixture_max(m->f, topics[q], q);
+    for (int64_t i = store_fixture_min(m->f, topics[q], q); i < end;) i = check_batch_at(m, q, i, seen);
+}
+
 /* Each offset below the end has a message that was sent to it; those acknowledged are all there. */
 static void model_check(struct model *m)
 {
     struct store_fixture *f = m->f;
     bool *seen = must_zero(MESSAGES_MAX * sizeof *seen);
     struct buf body = BUF_EMPTY;
-    for (int q = 0; q < QUEUES; q++) {
+    for (int q = BATCH_QUEUES; q < QUEUES; q++) check_batches(m, q, seen);
+    for (int q = 0; q < BATCH_QUEUES; q++) {
         int64_t end = store_fixture_max(f, topics[q], q);
         int64_t min = store_fixture_min(f, topics[q], q);
         EXPECT(min == 0 || m->power_failed);
@@ -448,6 +488,7 @@ static struct model *model_new(uint64_t seed, bool sync_flush)
     m->f->options.sync_flush = sync_flush;
     m->f->options.log_file_bytes = 4096 << random_below(&m->random, 4);
     m->f->options.queue_file_entries = 5 + random_below(&m->random, 100);
+    m->f->options.batch_file_entries = 5 + random_below(&m->random, 20);
     store_fixture_open(m->f);
     return m;
 }

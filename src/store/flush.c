@@ -104,8 +104,9 @@ static err_t write_entries_again(struct file *f, const char *path, const struct 
     size_t n = (size_t)(h->to - h->from), got = 0;
     uint8_t *bytes = must_alloc(n + 1);
     err_t e = file_read_at(f, h->from, bytes, n, &got);
-    for (size_t i = 0; !e && i + QUEUE_ENTRY_BYTES <= n; i += QUEUE_ENTRY_BYTES)
-        if (got < n || !queue_entry_is_written(queue_entry_get(bytes + i)))
+    size_t one = (size_t)queue_kind_entry_bytes(h->kind);
+    for (size_t i = 0; !e && i + one <= n; i += one)
+        if (got < n || !queue_entry_is_written(h->kind == QUEUE_OF_BATCHES ? batch_entry_get(bytes + i) : queue_entry_get(bytes + i, 0)))
             e = err_new(ERR_CORRUPT, "the disk has lost entries of %s that were written", path);
     if (!e) e = file_write_at(f, h->from, bytes, n);
     free(bytes);
@@ -174,17 +175,19 @@ static void put_path(struct queue_sync *job, struct path_head head, const char *
     job->count++;
 }
 
-static void put_queue(struct store *s, struct consume_queue *q, struct queue_sync *paths)
+static void put_queue(struct consume_queue *q, struct queue_sync *paths)
 {
     char folder[PATH_BYTES], path[PATH_BYTES];
-    int64_t step = s->options.queue_file_entries;
-    consume_queue_folder(q, folder);
+    int64_t step = consume_queue_file_entries(q);
     for (int64_t first = q->dirty_from - q->dirty_from % step; first < q->end; first += step) {
         int64_t from = q->dirty_from > first ? q->dirty_from : first, to = q->end < first + step ? q->end : first + step;
-        segment_path(path, folder, first * QUEUE_ENTRY_BYTES);
-        put_path(paths, (struct path_head){false, (from - first) * QUEUE_ENTRY_BYTES, (to > from ? to - first : from - first) * QUEUE_ENTRY_BYTES}, path);
+        int64_t one = queue_kind_entry_bytes(q->kind);
+        if (to < from) to = from;
+        consume_queue_path(q, first, path);
+        put_path(paths, (struct path_head){.kind = q->kind, .from = (from - first) * one, .to = (to - first) * one}, path);
     }
     if (!q->new_files) return;
+    consume_queue_folder(q, folder);
     put_path(paths, (struct path_head){.folder = true}, folder);
     *strrchr(folder, '/') = 0;     /* the topic's */
     put_path(paths, (struct path_head){.folder = true}, folder);
@@ -193,15 +196,20 @@ static void put_queue(struct store *s, struct consume_queue *q, struct queue_syn
 
 static void queue_sync_begin(struct store *s, struct queue_sync *q)
 {
-    bool names = false;
-    q->folder = s->queues.files.folder;
-    LIST_EACH(&s->queues.files.dirty, node) {
+    bool names[QUEUE_KINDS];
+    struct queue_files *files = &s->queues.files;
+    q->folder = files->folder[QUEUE_OF_SINGLES];
+    memcpy(names, files->names_gone, sizeof names);
+    memset(files->names_gone, 0, sizeof files->names_gone);
+    LIST_EACH(&files->dirty, node) {
         struct consume_queue *queue = LIST_OWNER(node, struct consume_queue, in_dirty);
-        names |= queue->new_files;
-        put_queue(s, queue, q);
+        names[queue->kind] |= queue->new_files;
+        put_queue(queue, q);
         list_remove(node);
     }
-    if (names) put_path(q, (struct path_head){.folder = true}, s->queues.files.folder);
+    for (int i = 0; i < QUEUE_KINDS; i++)
+        if (names[i]) put_path(q, (struct path_head){.folder = true}, files->folder[i]);
+    if (names[QUEUE_OF_BATCHES]) put_path(q, (struct path_head){.folder = true}, s->options.root);   /* which holds that folder only since there is such a topic */
     int64_t sure = s->visible < s->synced ? s->visible : s->synced;
     q->checkpoint = s->checkpoint;
     q->checkpoint.log_ms = s->synced_ms;

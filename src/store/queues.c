@@ -1,5 +1,6 @@
 #include "store/queues.h"
 
+#include "base/log.h"
 #include "store/mapped_file.h"
 
 #include <assert.h>
@@ -8,7 +9,7 @@
 
 enum { KEY_BYTES = TOPIC_BYTES_MAX + 4 };
 
-void queues_init(struct queues *qs, struct fs *fs, const char *root, int64_t file_entries)
+void queues_init(struct queues *qs, struct fs *fs, const char *root, const int64_t file_entries[static QUEUE_KINDS])
 {
     *qs = (struct queues){.by_key = MAP_EMPTY, .topics = MAP_EMPTY};
     queue_files_init(&qs->files, fs, root, file_entries);
@@ -56,24 +57,25 @@ struct consume_queue *queues_find(struct queues *qs, struct slice topic, int32_t
     return q;
 }
 
-static struct queue_topic *topic_get(struct queues *qs, struct slice name)
+static struct queue_topic *topic_get(struct queues *qs, struct slice name, enum queue_kind kind)
 {
     struct queue_topic *t = map_get(&qs->topics, name);
     if (t) return t;
     t = must_zero(sizeof *t);
     t->name = slice_of(must_dup(name), name.n);
+    t->kind = kind;
     list_init(&t->queues);
     map_put(&qs->topics, name, t);
     return t;
 }
 
-struct consume_queue *queues_get(struct queues *qs, struct slice topic, int32_t queue_id)
+struct consume_queue *queues_get(struct queues *qs, struct slice topic, int32_t queue_id, enum queue_kind kind)
 {
     struct consume_queue *q = queues_find(qs, topic, queue_id);
     if (q) return q;
     assert(queue_topic_is_legal(topic));
     uint8_t key[KEY_BYTES];
-    q = consume_queue_new(&qs->files, topic_get(qs, topic), queue_id);
+    q = consume_queue_new(&qs->files, topic_get(qs, topic, kind), queue_id);
     map_put(&qs->by_key, key_of(topic, queue_id, key), q);
     qs->last = q;
     return q;
@@ -83,6 +85,7 @@ struct consume_queue *queues_get(struct queues *qs, struct slice topic, int32_t 
 
 struct discovery {
     struct queues *qs;
+    enum queue_kind kind;
     struct slice topic;
     err_t e;
 };
@@ -91,7 +94,16 @@ static void discover_queue(void *ctx, const char *name)
 {
     struct discovery *d = ctx;
     int32_t queue_id;
-    if (slice_to_i32(slice_text(name), &queue_id)) queues_get(d->qs, d->topic, queue_id);
+    if (slice_to_i32(slice_text(name), &queue_id)) queues_get(d->qs, d->topic, queue_id, d->kind);
+}
+
+static err_t drop_other_kind(struct discovery *d, const char *folder)
+{
+    const struct queue_topic *t = map_get(&d->qs->topics, d->topic);
+    if (!t || t->kind == d->kind) return NULL;
+    log_warn("store.queues_of_two_kinds topic=\"%.*s\" removed=\"%s\"", SLICE_ARG(d->topic), folder);
+    d->qs->files.names_gone[d->kind] = true;
+    return fs_remove_tree(d->qs->files.fs, folder);
 }
 
 static void discover_topic(void *ctx, const char *name)
@@ -100,9 +112,10 @@ static void discover_topic(void *ctx, const char *name)
     char folder[PATH_BYTES];
     d->topic = slice_text(name);
     if (d->e || !queue_topic_is_legal(d->topic)) return;
-    snprintf(folder, sizeof folder, "%s/%s", d->qs->files.folder, name);
+    snprintf(folder, sizeof folder, "%s/%s", d->qs->files.folder[d->kind], name);
     struct file_info info = {.folder = true};
-    d->e = fs_list(d->qs->files.fs, folder, discover_queue, d);
+    d->e = drop_other_kind(d, folder);
+    if (!d->e) d->e = fs_list(d->qs->files.fs, folder, discover_queue, d);
     if (!d->e) return;
     err_drop(fs_info(d->qs->files.fs, folder, &info), "the first error tells more");
     if (info.folder) return;
@@ -113,8 +126,13 @@ static void discover_topic(void *ctx, const char *name)
 err_t queues_discover(struct queues *qs)
 {
     struct discovery d = {.qs = qs};
-    err_t e = fs_list(qs->files.fs, qs->files.folder, discover_topic, &d);
-    return e ? e : d.e;
+    err_t e = NULL;
+    for (int i = QUEUE_KINDS; i-- > 0 && !e;) {
+        d.kind = (enum queue_kind)i;
+        e = fs_list(qs->files.fs, qs->files.folder[i], discover_topic, &d);
+        if (!e) e = d.e;
+    }
+    return e;
 }
 
 err_t queues_each(struct queues *qs, err_t (*each)(void *ctx, struct consume_queue *q), void *ctx)

@@ -25,7 +25,7 @@ int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id)
 int64_t store_max_offset(struct store *s, struct slice topic, int32_t queue_id)
 {
     struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
-    return q ? q->end : 0;
+    return q ? consume_queue_max(q) : 0;
 }
 
 /* --- reading a run of messages --- */
@@ -59,14 +59,15 @@ static enum read_status check_range(const struct read_request *r, struct read_re
     return READ_FOUND;
 }
 
-static bool is_full(const struct reading *g, size_t more)
+static bool is_full(const struct reading *g, const struct queue_entry *e)
 {
+    size_t more = e->size > 0 ? (size_t)e->size : 0;
     if (g->out->messages == 0) return false;
-    return g->out->messages >= g->r->max_messages || g->out->bytes + more > (size_t)g->r->max_bytes;
+    return g->out->messages + e->count > g->r->max_messages || g->out->bytes + more > (size_t)g->r->max_bytes;
 }
 
 /* Adds a record; false when there is no slice left for it. */
-static bool add_record(struct reading *g, int64_t at, struct slice record)
+static bool add_record(struct reading *g, int64_t at, int32_t messages, struct slice record)
 {
     struct read_result *out = g->out;
     struct pinned *last = out->slices ? &out->slice[out->slices - 1] : NULL;
@@ -76,7 +77,7 @@ static bool add_record(struct reading *g, int64_t at, struct slice record)
         if (out->slices == READ_SLICES_MAX) return false;
         out->slice[out->slices++] = commit_log_pin(&g->s->log, at, record);
     }
-    out->messages++;
+    out->messages += messages;
     out->bytes += record.n;
     out->behind_bytes = g->s->visible - at - (int64_t)record.n;
     return true;
@@ -85,7 +86,8 @@ static bool add_record(struct reading *g, int64_t at, struct slice record)
 /* S9 */
 static bool is_hole(struct reading *g, int64_t offset, struct queue_entry e, struct slice record)
 {
-    if (commit_log_wrote(&g->s->log, e.log_offset) || (int64_t)get_be64(record.p + 20) == offset) return false;
+    if (commit_log_wrote(&g->s->log, e.log_offset) || record_queue_offset(record.p) == offset) return false;
+    if (g->q->kind == QUEUE_OF_BATCHES) return false;   /* its holes are gaps */
     struct queue_entry next;
     return consume_queue_get(g->q, offset + 1, &next) && next.log_offset == e.log_offset && next.size == e.size;
 }
@@ -97,7 +99,7 @@ static bool read_entry(struct reading *g, int64_t offset, struct queue_entry e)
     struct slice record;
     g->withheld = in_doubt(g->s) && !queue_entry_is_written(e);
     if (g->withheld) return false;
-    if (is_full(g, (size_t)(e.size > 0 ? e.size : 0))) return false;
+    if (is_full(g, &e)) return false;
     if (f && f->entry && !f->entry(f->ctx, consume_queue_tag_hash(g->q, e))) {
         g->matched_none = true;
         return true;
@@ -112,7 +114,7 @@ static bool read_entry(struct reading *g, int64_t offset, struct queue_entry e)
         g->matched_none = true;
         return true;
     }
-    return add_record(g, e.log_offset, record);
+    return add_record(g, e.log_offset, e.count > 0 ? e.count : 1, record);
 }
 
 static void read_entries(struct reading *g)
@@ -128,13 +130,48 @@ static void read_entries(struct reading *g)
         }
         if (store_is_cold(g->s)) return;
         if (!n) {   /* a file of the queue is missing: go on behind it */
-            int64_t step = g->q->files->file_entries;
+            int64_t step = consume_queue_file_entries(g->q);
             at += step - at % step;
             if (at > g->q->end) at = g->q->end;
             g->gone = true;
         }
         g->out->next_offset = at;
     }
+}
+
+/* Where to read on behind an entry of batches: behind its messages. Where those of a later one begin before that, one of the two is
+ * damaged; the offset that comes first passes over nothing. */
+static int64_t offset_behind(struct reading *g, int64_t offset, const struct queue_entry *e, int64_t number)
+{
+    struct queue_entry next[2];
+    int64_t end = g->out->max_offset;
+    if (queue_entry_is_written(*e) && queue_entry_end(*e) > offset && queue_entry_end(*e) < end) end = queue_entry_end(*e);
+    for (size_t i = 0, n = consume_queue_read(g->q, number + 1, 2, next); i < n; i++)
+        if (next[i].queue_offset > offset && next[i].queue_offset < end) end = next[i].queue_offset;
+    return end;
+}
+
+/* A record with the message asked for is given whole: whoever reads it unwraps it. */
+static void read_batches(struct reading *g)
+{
+    struct queue_entry entries[ENTRIES_AT_ONCE];
+    int64_t number = consume_queue_seek(g->q, g->r->offset);
+    if (store_is_cold(g->s)) return;
+    while (number < g->q->end && g->out->next_offset - g->r->offset < g->r->max_scan) {
+        size_t n = consume_queue_read(g->q, number, ENTRIES_AT_ONCE, entries);
+        for (size_t i = 0; i < n && g->out->next_offset - g->r->offset < g->r->max_scan; i++, number++) {
+            if (!read_entry(g, entries[i].queue_offset, entries[i])) return;
+            int64_t behind = offset_behind(g, g->out->next_offset, &entries[i], number);
+            if (store_is_cold(g->s) && !queue_entry_is_written(entries[i])) return;   /* where it ends the next entry knows */
+            g->out->next_offset = behind;
+        }
+        if (store_is_cold(g->s)) return;
+        if (n) continue;
+        int64_t step = consume_queue_file_entries(g->q);   /* a file of the queue is missing: go on behind it */
+        number += step - number % step;
+        g->gone = true;
+    }
+    if (number >= g->q->end) g->out->next_offset = g->out->max_offset;
 }
 
 void store_read(struct store *s, const struct read_request *r, struct read_result *out)
@@ -148,11 +185,12 @@ void store_read(struct store *s, const struct read_request *r, struct read_resul
     out->next_offset = r->offset;
     out->min_offset = min_of(s, q);
     if (store_is_cold(s)) return;
-    out->max_offset = q->end;
+    out->max_offset = consume_queue_max(q);
     out->status = check_range(r, out);
     if (out->status != READ_FOUND) return;
     struct reading g = {.s = s, .q = q, .r = r, .out = out};
-    read_entries(&g);
+    if (q->kind == QUEUE_OF_BATCHES) read_batches(&g);
+    else read_entries(&g);
     if (out->messages) cold_forget(&s->cold);   /* what is in memory goes out; the rest is the next read's */
     s->counts.read_messages += (uint64_t)out->messages;
     if (!out->messages && g.withheld) out->status = READ_OFFSET_AT_END;   /* who waits there loses nothing; who went on would */
@@ -180,7 +218,7 @@ bool store_is_recent(struct store *s, struct slice topic, int32_t queue_id, int6
 {
     struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
     struct queue_entry e;
-    return q && consume_queue_get(q, queue_offset, &e) && s->visible - e.log_offset <= s->recent_bytes;
+    return q && consume_queue_get(q, consume_queue_seek(q, queue_offset), &e) && s->visible - e.log_offset <= s->recent_bytes;
 }
 
 /* --- by time --- */
@@ -207,7 +245,7 @@ static int64_t time_from(struct store *s, struct consume_queue *q, int64_t at, i
 int64_t store_time_of(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset)
 {
     struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
-    return q ? time_at(s, q, queue_offset) : -1;
+    return q ? time_at(s, q, consume_queue_seek(q, queue_offset)) : -1;
 }
 
 /* First entry whose time is at least store_ms. */
@@ -222,13 +260,22 @@ static int64_t first_not_before(struct store *s, struct consume_queue *q, int64_
     return low;
 }
 
+static int64_t entry_by_time(struct store *s, struct consume_queue *q, int64_t store_ms, enum time_boundary b)
+{
+    int64_t min = consume_queue_min_entry(q, commit_log_first(&s->log));
+    if (b == BOUNDARY_LOWER) return first_not_before(s, q, min, store_ms);
+    int64_t behind = store_ms == INT64_MAX ? q->end : first_not_before(s, q, min, store_ms + 1);
+    return behind > min ? behind - 1 : min;
+}
+
 int64_t store_offset_by_time(struct store *s, struct slice topic, int32_t queue_id, int64_t store_ms, enum time_boundary b)
 {
     assert_on_loop(s->tasks);
     struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    struct queue_entry e;
     if (!q || q->end == 0) return 0;
-    int64_t min = min_of(s, q);
-    if (b == BOUNDARY_LOWER) return first_not_before(s, q, min, store_ms);
-    int64_t behind = store_ms == INT64_MAX ? q->end : first_not_before(s, q, min, store_ms + 1);
-    return behind > min ? behind - 1 : min;
+    int64_t number = entry_by_time(s, q, store_ms, b);
+    if (q->kind != QUEUE_OF_BATCHES) return number;
+    if (number == q->end && number > consume_queue_min_entry(q, commit_log_first(&s->log))) number--;   /* as the original */
+    return consume_queue_get(q, number, &e) ? e.queue_offset : consume_queue_max(q);
 }

@@ -22,6 +22,7 @@ enum {
     LENGTH_BYTES = 4,
     SEARCH_BYTES = 16 << 20,         /* where the next good record is looked for: four times the largest message */
     PENDING_BYTES = 64 << 10,        /* of one queue, before they are written */
+    INNER_SMALLEST = 22,             /* bytes of the smallest message in a batch */
     PROGRESS_BYTES = 16 << 20,       /* from one word about it to the next */
 };
 
@@ -184,6 +185,17 @@ static err_t cut_log(struct recovery *r)
 
 /* --- 4: the queues as they are --- */
 
+/* Where a queue of batches ends is what its last entry says, so that has to agree with its record. */
+static bool last_disagrees(const struct recovery *r, struct consume_queue *q)
+{
+    struct queue_entry last;
+    struct message m;
+    if (q->kind != QUEUE_OF_BATCHES || !consume_queue_last(q, &last)) return false;
+    const struct mapped_file *f = mapped_files_at(&r->log->files, last.log_offset);
+    if (!f || record_read(mapped_file_from(f, last.log_offset), &m) != RECORD_WHOLE || m.log_offset != last.log_offset) return false;
+    return m.queue_offset != last.queue_offset || redispatch_count(&m) != last.count;
+}
+
 static err_t load_queue(void *ctx, struct consume_queue *q)
 {
     struct recovery *r = ctx;
@@ -191,7 +203,9 @@ static err_t load_queue(void *ctx, struct consume_queue *q)
     if (e) return e;
     q->new_files = r->abnormal;   /* whoever was killed may not have got to making their names durable */
     struct queue_entry last = queue_entry_filler();
-    bool spoiled = consume_queue_is_spoiled(q, r->abnormal ? r->from : r->end, r->end);
+    bool disagrees = last_disagrees(r, q);
+    if (disagrees) consume_queue_cut(q, q->end - 1);
+    bool spoiled = disagrees || consume_queue_is_spoiled(q, r->abnormal ? r->from : r->end, r->end);
     if (q->end > 0 && consume_queue_get(q, q->end - 1, &last) && !queue_entry_is_filler(last)) {
         int64_t behind = last.log_offset + last.size;
         if (behind > r->dispatched) r->dispatched = behind;
@@ -208,18 +222,18 @@ static void fill_hole(struct consume_queue *q, int64_t queue_offset, const struc
 {
     log_warn("store.queue_hole topic=\"%.*s\" queue=%d first=%" PRId64 " end=%" PRId64, SLICE_ARG(q->topic->name), q->queue_id,
              consume_queue_pending_end(q), queue_offset);
-    int32_t size = (int32_t)record_read_size(m);
-    while (consume_queue_pending_end(q) < queue_offset) consume_queue_put(q, m->log_offset, size, tag_hash);
+    struct queue_entry e = {.log_offset = m->log_offset, .size = (int32_t)record_read_size(m), .tag_hash = tag_hash};
+    while (consume_queue_pending_end(q) < queue_offset) consume_queue_put(q, &e);
 }
 
-/* No checksum covers the queue offset that a record states. Every entry that is missing before it was a record of its own, and
- * all of these must find room in the log between the queue's last record and this one. */
+/* No checksum covers the queue offset that a record states. Every message that is missing before it was a record of its own, or part
+ * of one, and all of these must find room in the log between the queue's last record and this one. */
 static bool fits(struct consume_queue *q, int64_t queue_offset, const struct message *m)
 {
     struct queue_entry last = queue_entry_filler();
-    if (q->pending.n) last = queue_entry_get(q->pending.p + q->pending.n - QUEUE_ENTRY_BYTES);
-    else if (q->end > 0) consume_queue_get(q, q->end - 1, &last);
-    if (queue_offset - consume_queue_pending_end(q) <= (m->log_offset - last.log_offset) / RECORD_SMALLEST) return true;
+    int64_t smallest = q->kind == QUEUE_OF_BATCHES ? INNER_SMALLEST : RECORD_SMALLEST;
+    consume_queue_last(q, &last);
+    if (queue_offset - consume_queue_pending_end(q) <= (m->log_offset - last.log_offset) / smallest) return true;
     log_error("store.damaged_offset topic=\"%.*s\" queue=%d log_offset=%" PRId64 " states=%" PRId64 " expected=%" PRId64, SLICE_ARG(q->topic->name),
               q->queue_id, m->log_offset, queue_offset, consume_queue_pending_end(q));
     return false;
@@ -234,24 +248,39 @@ static bool began_again(struct consume_queue *q, const struct message *m)
     return consume_queue_get(q, 0, &first) && first.log_offset < m->log_offset;
 }
 
-static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
+/* What lies between the end of a queue of singles and an entry that is to come behind it. */
+static err_t fill_up_to(struct consume_queue *q, int64_t queue_offset, const struct message *m, int64_t tag_hash)
 {
-    if (!queue_topic_is_legal(topic) || queue_id < 0 || queue_offset < 0) return NULL;
-    struct consume_queue *q = queues_get(&s->queues, topic, queue_id);
-    if (queue_offset == 0 && began_again(q, m)) {
-        q->end = 0;
-        buf_clear(&q->pending);
-    }
     int64_t end = consume_queue_pending_end(q);
-    if (queue_offset < end || !fits(q, queue_offset, m)) return NULL;
-    bool empty = end == (q->first > 0 ? q->first : 0);
-    if (queue_offset > end && empty) {
+    if (queue_offset > end && end == (q->first > 0 ? q->first : 0)) {
         err_t e = consume_queue_begin_at(q, queue_offset);
         if (e) return e;
     }
-    int64_t tag_hash = redispatch_tag_hash(m);
     if (queue_offset > consume_queue_pending_end(q)) fill_hole(q, queue_offset, m, tag_hash);
-    consume_queue_put(q, m->log_offset, (int32_t)record_read_size(m), tag_hash);
+    return NULL;
+}
+
+/* The queue that takes the entry of a record. A batch proves what its topic keeps; a single message does not. */
+static struct consume_queue *queue_of(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
+{
+    enum queue_kind kind = redispatch_kind(m);
+    struct consume_queue *q = queues_get(&s->queues, topic, queue_id, kind);
+    if (queue_offset == 0 && began_again(q, m)) consume_queue_cut(q, 0);
+    return kind == QUEUE_OF_BATCHES && q->kind != kind ? store_replace_queues(s, topic, queue_id, kind) : q;
+}
+
+static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
+{
+    if (!queue_topic_is_legal(topic) || queue_id < 0 || queue_offset < 0) return NULL;
+    struct consume_queue *q = queue_of(s, topic, queue_id, queue_offset, m);
+    if (queue_offset < consume_queue_pending_end(q) || !fits(q, queue_offset, m)) return NULL;
+    struct queue_entry entry = {
+        .log_offset = m->log_offset, .size = (int32_t)record_read_size(m), .count = redispatch_count(m), .tag_hash = redispatch_tag_hash(m),
+        .queue_offset = queue_offset, .store_ms = m->store_ms,
+    };
+    err_t e = q->kind == QUEUE_OF_SINGLES ? fill_up_to(q, queue_offset, m, entry.tag_hash) : NULL;
+    if (e) return e;
+    consume_queue_put(q, &entry);
     return q->pending.n < PENDING_BYTES ? NULL : consume_queue_write(q);
 }
 
@@ -261,6 +290,7 @@ static err_t add_entries(struct store *s, const struct message *m)
     err_t e = add_entry(s, m->topic, m->queue_id, m->queue_offset, m);
     struct slice topic;
     int64_t queue_offset;
+    if (redispatch_kind(m) == QUEUE_OF_BATCHES) return e;
     for (size_t at = 0; !e && redispatch_next_lmq(m, &at, &topic, &queue_offset);) e = add_entry(s, topic, 0, queue_offset, m);
     return e;
 }
@@ -269,7 +299,8 @@ static err_t add_entries(struct store *s, const struct message *m)
 static err_t add_damaged(struct store *s, const struct message *m)
 {
     struct consume_queue *q = queues_find(&s->queues, m->topic, m->queue_id);
-    return q && consume_queue_pending_end(q) == m->queue_offset ? add_entry(s, m->topic, m->queue_id, m->queue_offset, m) : NULL;
+    if (!redispatch_has_entry(m) || !q || (redispatch_kind(m) == QUEUE_OF_BATCHES && q->kind != QUEUE_OF_BATCHES)) return NULL;
+    return consume_queue_pending_end(q) == m->queue_offset ? add_entry(s, m->topic, m->queue_id, m->queue_offset, m) : NULL;
 }
 
 static err_t redispatch(struct recovery *r, int64_t from)
@@ -309,7 +340,7 @@ static err_t finish_queue(void *ctx, struct consume_queue *q)
     err_t e = consume_queue_write(q);
     if (e) return e;
     if (r->abnormal || q->end != before || list_linked(&q->in_dirty)) e = consume_queue_trim(q);
-    q->next = q->end;
+    q->next = consume_queue_max(q);
     consume_queue_rest(q);
     return e;
 }
@@ -338,11 +369,13 @@ static err_t sync_log(const struct recovery *r)
 /* Without a log the queues point nowhere. */
 static err_t start_empty(struct store *s)
 {
-    err_t e = fs_remove_tree(s->fs, s->queues.files.folder);
-    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
+    char *const *folder = s->queues.files.folder;
+    err_t e = fs_remove_tree(s->fs, folder[QUEUE_OF_BATCHES]);
+    if (!e) e = fs_remove_tree(s->fs, folder[QUEUE_OF_SINGLES]);
+    if (!e) e = fs_make_folder(s->fs, folder[QUEUE_OF_SINGLES]);
     if (!e) e = fs_sync_folder(s->fs, s->options.root);   /* S10: what lies in a folder without a name is lost with it */
     queues_done(&s->queues);
-    queues_init(&s->queues, s->fs, s->options.root, s->options.queue_file_entries);
+    store_init_queues(s);
     return e ? e : commit_log_start(&s->log, 0);
 }
 

@@ -21,10 +21,23 @@ int64_t redispatch_tag_hash(const struct message *m)
     return tags_hash(properties_get(m->properties, SLICE("TAGS")));
 }
 
+enum queue_kind redispatch_kind(const struct message *m)
+{
+    return m->sys_flag & SYS_FLAG_INNER_BATCH ? QUEUE_OF_BATCHES : QUEUE_OF_SINGLES;
+}
+
+int32_t redispatch_count(const struct message *m)
+{
+    int32_t count;
+    if (!(m->sys_flag & SYS_FLAG_INNER_BATCH)) return 1;
+    bool can_be = slice_to_i32(properties_get(m->properties, SLICE("INNER_NUM")), &count) && count > 0 && count <= BATCH_COUNT_MAX;
+    return can_be ? count : 0;
+}
+
 bool redispatch_has_entry(const struct message *m)
 {
     int32_t kind = m->sys_flag & SYS_FLAG_TRANSACTION_MASK;
-    if (m->sys_flag & SYS_FLAG_INNER_BATCH) return false;
+    if (redispatch_count(m) == 0) return false;
     return kind == SYS_FLAG_TRANSACTION_NONE || kind == SYS_FLAG_TRANSACTION_COMMIT;
 }
 

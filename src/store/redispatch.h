@@ -1,14 +1,19 @@
 /* redispatch.h - the queue entry of a record, found from the record alone. Threads: any.
- * Facts    docs/protocol/store.md 2.3, 3 (LMQ) */
+ * Facts    docs/protocol/store.md 2.1, 2.3, 3 (LMQ, BatchConsumeQueue) */
 #ifndef SKYLARK_STORE_REDISPATCH_H
 #define SKYLARK_STORE_REDISPATCH_H
 
 #include "codec/message.h"
+#include "codec/queue_entry.h"
 
 /* What the entry says about the tags; for the topic of delay levels, when the message is due. */
 int64_t redispatch_tag_hash(const struct message *m);
-/* False for half messages, rollbacks, and batches stored as one record (they have queues of their own). */
+/* False for half messages and rollbacks, and for a batch that does not say how many messages it holds. */
 bool redispatch_has_entry(const struct message *m);
+/* The kind of queue it belongs to, as far as the record tells: a single message may be one of a topic of batches. */
+enum queue_kind redispatch_kind(const struct message *m);
+/* Messages in a record: INNER_NUM of a batch, 0 when that says none that can be; else 1. */
+int32_t redispatch_count(const struct message *m);
 /* Further queues of the message, each with its offset there. `at` starts at 0; false when there is none left. */
 bool redispatch_next_lmq(const struct message *m, size_t *at, struct slice *topic, int64_t *queue_offset);
 

@@ -18,6 +18,7 @@ struct retention_rule {
 /* Entries before `end` of a queue are too old. */
 struct found {
     struct retention_rule rule;
+    enum queue_kind kind;
     int32_t queue_id;
     int64_t end;
 };
@@ -64,6 +65,8 @@ void retention_prepare(struct retention *r)
 struct disk_queue {
     struct fs *fs;
     char folder[PATH_BYTES];
+    enum queue_kind kind;
+    int64_t entry_bytes;
     int64_t file_entries;
     int64_t first, end;          /* entries that its files have room for */
     struct file *file;           /* the open one, or NULL */
@@ -75,8 +78,8 @@ static void collect_limits(void *ctx, const char *name)
     struct disk_queue *q = ctx;
     int64_t start;
     if (!segment_start(name, &start)) return;
-    if (q->end == 0) q->first = start / QUEUE_ENTRY_BYTES;
-    q->end = start / QUEUE_ENTRY_BYTES + q->file_entries;
+    if (q->end == 0) q->first = start / q->entry_bytes;
+    q->end = start / q->entry_bytes + q->file_entries;
 }
 
 static err_t open_file(struct disk_queue *q, int64_t at)
@@ -87,17 +90,17 @@ static err_t open_file(struct disk_queue *q, int64_t at)
     file_close(q->file);
     q->file = NULL;
     q->file_first = first;
-    segment_path(path, q->folder, first * QUEUE_ENTRY_BYTES);
+    segment_path(path, q->folder, first * q->entry_bytes);
     return fs_open(q->fs, path, FILE_READ, &q->file);
 }
 
 static err_t read_entry(struct disk_queue *q, int64_t at, struct queue_entry *out)
 {
-    uint8_t bytes[QUEUE_ENTRY_BYTES] = {0};
+    uint8_t bytes[BATCH_ENTRY_BYTES] = {0};
     size_t got;
     err_t e = open_file(q, at);
-    if (!e) e = file_read_at(q->file, (at - q->file_first) * QUEUE_ENTRY_BYTES, bytes, sizeof bytes, &got);
-    *out = queue_entry_get(bytes);
+    if (!e) e = file_read_at(q->file, (at - q->file_first) * q->entry_bytes, bytes, (size_t)q->entry_bytes, &got);
+    *out = q->kind == QUEUE_OF_BATCHES ? batch_entry_get(bytes) : queue_entry_get(bytes, at);
     return e;
 }
 
@@ -114,7 +117,7 @@ struct goal {
 static err_t search(struct disk_queue *q, const struct goal *g, int64_t *out_at, struct queue_entry *out)
 {
     int64_t low = q->first, high = q->end;
-    struct queue_entry entry, best = {0, 0, 0};
+    struct queue_entry entry, best = {.size = 0};
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         bool reached = true;
@@ -160,6 +163,7 @@ struct walk {
     struct retention *retention;
     const struct retention_rule *rule;
     struct goal goal;
+    enum queue_kind kind;
     char folder[PATH_BYTES];
     /* Called with what was found in a queue. */
     void (*each)(struct walk *w, int32_t queue_id, int64_t at, struct queue_entry entry);
@@ -171,7 +175,10 @@ struct walk {
 static void search_queue(void *ctx, const char *name)
 {
     struct walk *w = ctx;
-    struct disk_queue q = {.fs = w->retention->files->fs, .file_entries = w->retention->files->file_entries};
+    struct disk_queue q = {
+        .fs = w->retention->files->fs, .kind = w->kind, .entry_bytes = queue_kind_entry_bytes(w->kind),
+        .file_entries = w->retention->files->file_entries[w->kind],
+    };
     struct queue_entry entry;
     int32_t queue_id;
     int64_t at;
@@ -190,9 +197,12 @@ static err_t walk_topic(struct walk *w)
 {
     const struct queue_files *files = w->retention->files;
     w->goal.fs = files->fs;
-    snprintf(w->folder, sizeof w->folder, "%s/%.*s", files->folder, SLICE_ARG(topic_of(w->rule)));
-    err_t e = fs_list(files->fs, w->folder, search_queue, w);
-    return e ? e : w->e;
+    for (w->kind = 0; w->kind < QUEUE_KINDS && !w->e; w->kind++) {   /* the topic's folder is in one of the two */
+        snprintf(w->folder, sizeof w->folder, "%s/%.*s", files->folder[w->kind], SLICE_ARG(topic_of(w->rule)));
+        err_t e = fs_list(files->fs, w->folder, search_queue, w);
+        if (e) return e;
+    }
+    return w->e;
 }
 
 static void has_message(struct walk *w, int32_t queue_id, int64_t at, struct queue_entry entry)
@@ -221,7 +231,7 @@ err_t retention_keeps(struct retention *r, const struct retention_log *log, int6
 static void note_found(struct walk *w, int32_t queue_id, int64_t at, struct queue_entry entry)
 {
     (void)entry;
-    struct found f = {.rule = *w->rule, .queue_id = queue_id, .end = at};
+    struct found f = {.rule = *w->rule, .kind = w->kind, .queue_id = queue_id, .end = at};
     buf_put(&w->retention->found, &f, sizeof f);
 }
 
@@ -247,7 +257,7 @@ void retention_apply(struct retention *r, struct queues *queues)
         struct slice topic = topic_of(&found[i].rule);
         const struct retention_rule *now = map_get(&r->rules, topic);
         struct consume_queue *q = queues_find(queues, topic, found[i].queue_id);
-        if (q && now && now->reserved_ms == found[i].rule.reserved_ms) q->expired_below = found[i].end;
+        if (q && q->kind == found[i].kind && now && now->reserved_ms == found[i].rule.reserved_ms) q->expired_below = found[i].end;
     }
     buf_clear(&r->found);
 }

@@ -19,7 +19,10 @@ struct waiting_record {
     struct consume_queue *queue;
     int64_t log_offset;
     int64_t tag_hash;
+    int64_t queue_offset;
+    int64_t store_ms;
     int32_t size;
+    int32_t count;               /* messages in it */
 };
 
 /* An append that has no answer yet. */
@@ -65,6 +68,7 @@ struct resync {
 /* What is to be synced: a folder, or a file with what was written to it. */
 struct path_head {
     bool folder;
+    enum queue_kind kind;        /* of the file's entries */
     int64_t from, to;            /* bytes of the file */
 };
 
@@ -75,7 +79,7 @@ struct queue_sync {
     size_t count;                /* of paths */
     bool again;                  /* the last one failed: what it had to write is written once more */
     struct fs *fs;
-    const char *folder;          /* of all queues */
+    const char *folder;          /* on the disk of all queues */
     const char *checkpoint_path;
     struct checkpoint checkpoint;
     err_t e;
@@ -131,6 +135,7 @@ struct store {
     struct fifo records;         /* waiting_record, in the order of the log */
     struct fifo appends;         /* waiting_append: answered when visible */
     struct fifo early;           /* waiting_append: answered when written (wait_sync false) */
+    struct buf scratch;          /* the properties of a batch */
     struct buf touched;          /* struct consume_queue *: of the dispatch under way */
     struct buf arrivals;         /* struct arrival: of the dispatch under way */
     int64_t synced;              /* S1: visible <= synced in SYNC_FLUSH */
@@ -209,6 +214,10 @@ struct index *find_index_new(struct store *s);
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e);
 /* From STORE_FULL back to STORE_WRITABLE, if all that could not be written can be now; else it is tried again in a second. */
 void store_try_writing(void *store);
+/* Empty ones. */
+void store_init_queues(struct store *s);
+/* The queues of a topic become those of the other kind, with the entries that these can hold. Returns one of them. */
+struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind);
 /* A worker's job is over; the last one frees a closed store. */
 void store_job_ended(void *store);
 

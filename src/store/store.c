@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255 };
+enum { RETRY_MS = 1000, ROOT_BYTES_MAX = 600, TOPIC_MAX_RETRY = 255, INNER_BASE_BYTES = sizeof "INNER_BASE\x01\x02" - 1 + 19 };
 
 #define DELETED "deleted-"   /* then a number: queues of a deleted topic, on their way out */
 #define REBUILD "rebuild-"   /* what an interrupted 'skylark store rebuild' left */
@@ -66,6 +66,13 @@ bool store_is_writable(struct store *s, const char **why)
 
 static void again(void *store) { (void)store; /* the turn it makes is what it is for */ }
 
+void store_init_queues(struct store *s)
+{
+    int64_t singles = s->options.queue_file_entries, batches = s->options.batch_file_entries;
+    const int64_t entries[QUEUE_KINDS] = {[QUEUE_OF_SINGLES] = singles, [QUEUE_OF_BATCHES] = batches ? batches : singles};
+    queues_init(&s->queues, s->fs, s->options.root, entries);
+}
+
 static struct store *store_new(const struct store_options *options, struct fs *fs, struct tasks *tasks)
 {
     struct store *s = must_zero(sizeof *s);
@@ -76,7 +83,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->tasks = tasks;
     s->checkpoint_path = path_in(options->root, "checkpoint");
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
-    queues_init(&s->queues, fs, options->root, options->queue_file_entries);
+    store_init_queues(s);
     cold_init(&s->cold, fs, tasks, &s->log.damage, store_job_ended, s);
     flush_init(s);
     resync_init(s);
@@ -96,6 +103,7 @@ static void store_free(struct store *s)
     fifo_done(&s->records);
     fifo_done(&s->appends);
     fifo_done(&s->early);
+    buf_done(&s->scratch);
     buf_done(&s->touched);
     buf_done(&s->arrivals);
     flush_done(s);
@@ -186,7 +194,7 @@ static err_t open_files(struct store *s)
     bool abnormal;
     err_t e = fs_make_durable_folder(s->fs, s->options.root);
     if (!e) e = fs_make_durable_folder(s->fs, s->options.log_folder);
-    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder);
+    if (!e) e = fs_make_folder(s->fs, s->queues.files.folder[QUEUE_OF_SINGLES]);
     if (!e) e = take_lock(s);
     if (e) return e;
     char *path = path_in(s->options.root, "abort");
@@ -208,7 +216,7 @@ static err_t check_options(const struct store_options *o)
 {
     if (strlen(o->root) > ROOT_BYTES_MAX || (o->log_folder && strlen(o->log_folder) > ROOT_BYTES_MAX))
         return err_new(ERR_CONFIG, "the path of the store is too long: %s", o->root);
-    if (o->log_file_bytes >= RECORD_SMALLEST && o->queue_file_entries > 0) return NULL;
+    if (o->log_file_bytes >= RECORD_SMALLEST && o->queue_file_entries > 0 && o->batch_file_entries >= 0) return NULL;
     return err_new(ERR_CONFIG, "store files of %" PRId64 " bytes and %" PRId64 " entries are too small", o->log_file_bytes,
                    o->queue_file_entries);
 }
@@ -301,17 +309,25 @@ static err_t check_length(const char *part, size_t n, size_t limit)
     return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its %s has %zu bytes, the limit is %zu", part, n, limit);
 }
 
+static bool is_batch(const struct message *m) { return m->sys_flag & SYS_FLAG_INNER_BATCH; }
+
+static err_t check_batch(const struct message *m)
+{
+    if (m->batch_topic && m->inner_count > 0 && m->inner_count <= BATCH_COUNT_MAX) return NULL;
+    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: %d messages cannot be one record of topic \"%.*s\"", m->inner_count,
+                   SLICE_ARG(m->topic));
+}
+
 static err_t check_message(const struct store *s, const struct message *m)
 {
     err_t e = check_length("body", m->body.n, (size_t)s->options.max_message_bytes);
-    if (!e) e = check_length("property text", m->properties.n, RECORD_PROPERTIES_MAX);
+    if (!e) e = check_length("property text", m->properties.n, RECORD_PROPERTIES_MAX - (is_batch(m) ? INNER_BASE_BYTES : 0));
     if (!e) e = check_length("topic", m->topic.n, topic_max(m->topic));
     if (e) return e;
     if (!queue_topic_is_legal(m->topic) || m->queue_id < 0)
         return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: queue %d of topic \"%.*s\" cannot be", m->queue_id,
                        SLICE_ARG(m->topic));
-    if (m->sys_flag & SYS_FLAG_INNER_BATCH) return err_new(ERR_NOT_SUPPORTED, "batches stored as one record are not supported");
-    return NULL;
+    return is_batch(m) ? check_batch(m) : NULL;
 }
 
 static err_t check_all(const struct store *s, const struct message *m, size_t count, size_t *bytes)
@@ -321,7 +337,7 @@ static err_t check_all(const struct store *s, const struct message *m, size_t co
         err_t e = check_message(s, &m[i]);
         if (e) return e;
         assert(m[i].queue_id == m[0].queue_id && slice_eq(m[i].topic, m[0].topic));
-        sum += record_size(&m[i], &s->options.store_host);
+        sum += record_size(&m[i], &s->options.store_host) + (is_batch(&m[i]) ? INNER_BASE_BYTES : 0);
     }
     *bytes = sum;
     return NULL;
@@ -334,7 +350,16 @@ static bool has_queue_entry(const struct message *m)
     return kind == SYS_FLAG_TRANSACTION_NONE || kind == SYS_FLAG_TRANSACTION_COMMIT;
 }
 
-static void append_one(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
+/* The first offset of a batch is a property of it, too. */
+static struct slice with_base(struct store *s, struct slice properties, int64_t base)
+{
+    buf_clear(&s->scratch);
+    buf_printf(&s->scratch, "INNER_BASE\x01%" PRId64 "\x02", base);
+    buf_put_slice(&s->scratch, properties);
+    return buf_slice(&s->scratch);
+}
+
+static void append_record(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
 {
     bool queued = has_queue_entry(m);
     struct record_place place = {
@@ -343,16 +368,29 @@ static void append_one(struct store *s, struct consume_queue *q, const struct me
         .store_ms = s->last_ms,
         .store_host = &s->options.store_host,
     };
+    int32_t count = is_batch(m) ? m->inner_count : 1;
     size_t size = record_size(m, &s->options.store_host);
     record_encode(m, &place, size, commit_log_take(&s->log, size));
     if (queued) {
         struct waiting_record *r = fifo_push(&s->records, sizeof *r);
-        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, (int32_t)size};
-        q->next++;
+        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, place.queue_offset, place.store_ms, (int32_t)size, count};
+        q->next += count;
     }
     if (s->index) index_note(s->index, m, place.log_offset, place.store_ms);
     *out = (struct appended){place.log_offset, place.queue_offset, place.store_ms, (int32_t)size};
+    s->counts.messages += (uint64_t)count;
     s->counts.bytes += size;
+}
+
+static void append_one(struct store *s, struct consume_queue *q, const struct message *m, struct appended *out)
+{
+    if (!is_batch(m)) {
+        append_record(s, q, m, out);
+        return;
+    }
+    struct message batch = *m;
+    batch.properties = with_base(s, m->properties, q->next);
+    append_record(s, q, &batch, out);
 }
 
 /* Who waits for the disk is answered with the records' visibility, the others when they are written. */
@@ -371,6 +409,15 @@ static err_t make_room(struct store *s, size_t bytes)
     return e;
 }
 
+/* What a topic keeps never changes. Queues of the other kind were made out of a log that does not tell of a single message what its
+ * topic keeps, or are those of an earlier topic of that name. */
+static struct consume_queue *queue_for(struct store *s, const struct message *m)
+{
+    enum queue_kind kind = m->batch_topic ? QUEUE_OF_BATCHES : QUEUE_OF_SINGLES;
+    struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id, kind);
+    return q->kind == kind ? q : store_replace_queues(s, m->topic, m->queue_id, kind);
+}
+
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
                    struct appended *out)
 {
@@ -381,11 +428,10 @@ err_t store_append(struct store *s, const struct message *m, size_t count, bool 
     err_t e = check_all(s, m, count, &bytes);
     if (!e) e = make_room(s, bytes);
     if (e) return e;
-    struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id);
+    struct consume_queue *q = queue_for(s, m);
     s->last_ms = tasks_wall_ms(s->tasks);
     for (size_t i = 0; i < count; i++) append_one(s, q, &m[i], &out[i]);
     remember_append(s, wait_sync, done, ctx);
-    s->counts.messages += count;
     return NULL;
 }
 
@@ -446,16 +492,16 @@ static void removed_folder(struct work *w)
     free(r);
 }
 
-void store_delete_topic(struct store *s, struct slice topic)
+static void remove_queues(struct store *s, struct slice topic)
 {
-    assert_on_loop(s->tasks);
-    store_reserve(s, topic, -1);
-    if (!map_get(&s->queues.topics, topic)) return;
+    const struct queue_topic *t = map_get(&s->queues.topics, topic);
+    if (!t) return;
     char path[PATH_BYTES];
     struct removal *r = must_zero(sizeof *r);
     r->work = (struct work){.run = remove_folder, .done = removed_folder};
     r->fs = s->fs;
-    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder, SLICE_ARG(topic));
+    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder[t->kind], SLICE_ARG(topic));
+    s->queues.files.names_gone[t->kind] = true;
     snprintf(r->path, sizeof r->path, "%s/" DELETED "%" PRIu64, s->options.root, s->deletions++);
     queues_delete(&s->queues, topic);
     err_t e = fs_rename(s->fs, path, r->path);   /* at once, so that a new topic of that name begins empty */
@@ -469,4 +515,96 @@ void store_delete_topic(struct store *s, struct slice topic)
         snprintf(r->path, sizeof r->path, "%s", path);
     }
     tasks_work(s->tasks, &r->work);
+}
+
+void store_delete_topic(struct store *s, struct slice topic)
+{
+    assert_on_loop(s->tasks);
+    store_reserve(s, topic, -1);
+    remove_queues(s, topic);
+}
+
+/* --- queues of the other kind --- */
+
+/* Entries of one queue, taken out of it. */
+struct taken {
+    struct buf entries;          /* struct queue_entry */
+    int32_t queue_id;
+};
+
+/* What the entry of a single message does not say is in its record, if that is still there. False for a hole (S9). */
+static bool complete_entry(struct store *s, struct queue_entry *e)
+{
+    struct slice record;
+    if (!commit_log_find(&s->log, e->log_offset, e->size, &record)) return true;
+    e->store_ms = record_store_ms(record.p);
+    return record_queue_offset(record.p) == e->queue_offset;
+}
+
+static struct taken take_entries(struct store *s, struct consume_queue *q)
+{
+    struct taken t = {.queue_id = q->queue_id};
+    struct queue_entry e;
+    for (int64_t i = consume_queue_min_entry(q, commit_log_first(&s->log)); consume_queue_any(q, i, &e); i++)
+        if (q->kind == QUEUE_OF_BATCHES || complete_entry(s, &e)) buf_put(&t.entries, &e, sizeof e);
+    return t;
+}
+
+/* Queues of singles have no room for a batch: those of an earlier topic are given up. */
+static bool can_hold(enum queue_kind kind, const struct taken *t)
+{
+    struct queue_entry e, before = {.count = 0};
+    for (size_t at = 0; at < t->entries.n; at += sizeof e, before = e) {
+        memcpy(&e, t->entries.p + at, sizeof e);
+        if (kind == QUEUE_OF_SINGLES && (e.count != 1 || (before.count && e.queue_offset != before.queue_offset + 1))) return false;
+    }
+    return t->entries.n;
+}
+
+static err_t give_entries(struct consume_queue *q, const struct taken *t)
+{
+    struct queue_entry e;
+    memcpy(&e, t->entries.p, sizeof e);
+    err_t failed = q->kind == QUEUE_OF_SINGLES && e.queue_offset > 0 ? consume_queue_begin_at(q, e.queue_offset) : NULL;
+    for (size_t at = 0; at < t->entries.n && !failed; at += sizeof e) {
+        memcpy(&e, t->entries.p + at, sizeof e);
+        consume_queue_put(q, &e);
+    }
+    if (!failed) failed = consume_queue_write(q);
+    q->next = consume_queue_pending_end(q);
+    return failed;
+}
+
+static void give_back(struct store *s, struct slice topic, enum queue_kind kind, struct taken *t)
+{
+    if (can_hold(kind, t)) {
+        err_t e = give_entries(queues_get(&s->queues, topic, t->queue_id, kind), t);
+        if (e) {
+            s->stuck = true;
+            store_stop_writing(s, STORE_FULL, err_in(e, "write queue entries"));
+        }
+    }
+    buf_done(&t->entries);
+}
+
+struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind)
+{
+    static const char *const types[QUEUE_KINDS] = {[QUEUE_OF_SINGLES] = "SimpleCQ", [QUEUE_OF_BATCHES] = "BatchCQ"};
+    struct queue_topic *t = map_get(&s->queues.topics, topic);
+    struct buf all = BUF_EMPTY;
+    log_warn("store.queues_replaced topic=\"%.*s\" type=%s text=\"its queues were of the other type\"", SLICE_ARG(topic), types[kind]);
+    s->cold.waits = true;   /* such a topic is rare, and small */
+    LIST_EACH(&t->queues, node) {
+        struct taken taken = take_entries(s, LIST_OWNER(node, struct consume_queue, in_topic));
+        buf_put(&all, &taken, sizeof taken);
+    }
+    s->cold.waits = false;
+    remove_queues(s, topic);
+    for (size_t at = 0; at < all.n; at += sizeof(struct taken)) {
+        struct taken taken;
+        memcpy(&taken, all.p + at, sizeof taken);
+        give_back(s, topic, kind, &taken);
+    }
+    buf_done(&all);
+    return queues_get(&s->queues, topic, queue_id, kind);
 }

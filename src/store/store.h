@@ -33,6 +33,7 @@ struct store_options {
     const char *log_folder;         /* storePathCommitLog; NULL: root/commitlog */
     int64_t log_file_bytes;         /* mappedFileSizeCommitLog, 1 GiB */
     int64_t queue_file_entries;     /* mappedFileSizeConsumeQueue / 20, 300000 */
+    int64_t batch_file_entries;     /* mapperFileSizeBatchConsumeQueue / 46, 300000; 0: as many as in the other queues */
     bool sync_flush;                /* flushDiskType */
     int64_t sync_timeout_ms;        /* syncFlushTimeout, 5000: then ERR_FLUSH_DISK_TIMEOUT */
     int64_t flush_interval_ms;      /* flushIntervalCommitLog, 500 (ASYNC) */
@@ -77,7 +78,9 @@ struct appended {
  * The receiver uses up e. */
 typedef void append_done(void *ctx, err_t e);
 
-/* Appends `count` messages of one topic and queue, contiguous and in one file; out has `count` elements and is filled at once.
+/* Appends `count` messages of one topic and queue, contiguous and in one file; out has `count` elements and is filled at once. One of
+ * them may be a batch that stays one record (SYS_FLAG_INNER_BATCH, inner_count): it takes as many offsets as it has messages, and gets
+ * the property INNER_BASE.
  * Has copied what m points to when it returns. wait_sync false answers at the end of the turn also in SYNC (property WAIT=false).
  * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why). */
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
@@ -107,7 +110,7 @@ struct read_request {
     int64_t offset;
     int32_t max_messages;       /* the first match is returned whatever the limits say */
     int32_t max_bytes;
-    int32_t max_scan;           /* queue entries looked at */
+    int32_t max_scan;           /* queue entries looked at; in a queue of batches, offsets passed */
     const struct read_filter *filter;   /* NULL: all */
 };
 
@@ -125,7 +128,8 @@ struct read_result {
     struct pinned slice[READ_SLICES_MAX];
 };
 
-/* Reads records whole. The caller releases each slice[i < slices] (read_result_release, or one by one). */
+/* Reads records whole: also a batch that begins before the offset asked for. The caller releases each slice[i < slices]
+ * (read_result_release, or one by one). */
 void store_read(struct store *s, const struct read_request *r, struct read_result *out);
 void read_result_release(struct read_result *r);
 
@@ -178,7 +182,7 @@ int64_t store_max_offset(struct store *s, struct slice topic, int32_t queue_id);
 bool store_is_recent(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset);
 
 enum time_boundary { BOUNDARY_LOWER, BOUNDARY_UPPER };
-/* Facts: docs/protocol/store.md 3.1 */
+/* Facts: docs/protocol/store.md 3.1. In a queue of batches: the first offset of one; with nothing so late, of the last one. */
 int64_t store_offset_by_time(struct store *s, struct slice topic, int32_t queue_id, int64_t store_ms, enum time_boundary b);
 /* Store time of the entry, -1 when there is none. */
 int64_t store_time_of(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset);

@@ -109,6 +109,19 @@ struct message store_fixture_message(const char *topic, int32_t queue_id, const 
     };
 }
 
+struct message store_fixture_batch(const char *topic, int32_t queue_id, const char *body, int32_t count)
+{
+    static char properties[64];
+    struct message m = store_fixture_message(topic, queue_id, body);
+    int n = snprintf(properties, sizeof properties, "INNER_NUM\x01%d\x02UNIQ_KEY\x01%s\x02", count, topic);
+    m.properties = slice_of(properties, (size_t)n);
+    m.tag_hash = 0;
+    m.sys_flag = SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP;
+    m.batch_topic = true;
+    m.inner_count = count;
+    return m;
+}
+
 err_t store_fixture_try(struct store_fixture *f, const struct message *m, struct appended *out)
 {
     return store_append(f->store, m, 1, true, store_fixture_done, f, out);
@@ -141,17 +154,22 @@ void store_fixture_fetch(struct store_fixture *f)
     f->fetches++;
 }
 
+void store_fixture_read_all(struct store_fixture *f, const struct read_request *r, struct read_result *out)
+{
+    store_read(f->store, r, out);
+    while (store_is_cold(f->store)) {
+        EXPECT_EQ(out->slices, 0);
+        store_fixture_fetch(f);
+        store_read(f->store, r, out);
+    }
+}
+
 enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset, struct buf *out)
 {
     struct read_request r = {
         .topic = slice_text(topic), .queue_id = queue_id, .offset = offset, .max_messages = 1, .max_bytes = 1, .max_scan = 1};
     struct read_result got;
-    store_read(f->store, &r, &got);
-    while (store_is_cold(f->store)) {
-        EXPECT_EQ(got.slices, 0);
-        store_fixture_fetch(f);
-        store_read(f->store, &r, &got);
-    }
+    store_fixture_read_all(f, &r, &got);
     if (got.status == READ_FOUND) {
         struct message m;
         EXPECT_EQ(got.slices, 1);

@@ -32,6 +32,8 @@ void store_fixture_cut_power(struct store_fixture *f);
 void store_fixture_free(struct store_fixture *f);
 
 struct message store_fixture_message(const char *topic, int32_t queue_id, const char *body);
+/* A batch that stays one record; its body need not be one for the store. */
+struct message store_fixture_batch(const char *topic, int32_t queue_id, const char *body, int32_t count);
 /* Appends with wait_sync. */
 struct appended store_fixture_append(struct store_fixture *f, const char *topic, int32_t queue_id, const char *body);
 err_t store_fixture_try(struct store_fixture *f, const struct message *m, struct appended *out);
@@ -41,6 +43,8 @@ void store_fixture_expect(struct store_fixture *f, const char *topic, int32_t qu
 void store_fixture_evict(struct store_fixture *f);
 /* What the store met is brought into memory. */
 void store_fixture_fetch(struct store_fixture *f);
+/* Reads, from the disk if it must. */
+void store_fixture_read_all(struct store_fixture *f, const struct read_request *r, struct read_result *out);
 /* Reads one message, from the disk if it must; its body goes to `out` as text. */
 enum read_status store_fixture_read(struct store_fixture *f, const char *topic, int32_t queue_id, int64_t offset,
                                     struct buf *out);

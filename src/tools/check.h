@@ -12,6 +12,7 @@ struct seen_queue {
     int64_t next;              /* offset of its next message */
     int64_t records;
     int64_t log_offset;        /* of its last record */
+    enum queue_kind kind;
     bool began_again;          /* a topic that was deleted and made again counts from 0 again */
     bool has_folder;
 };

@@ -4,7 +4,10 @@
 #include "store/queues.h"
 #include "store/redispatch.h"
 
-enum { KEY_BYTES = TOPIC_BYTES_MAX + 4 };
+enum {
+    KEY_BYTES = TOPIC_BYTES_MAX + 4,
+    INNER_SMALLEST = 22,      /* bytes of the smallest message in a batch */
+};
 
 struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue_id, bool make)
 {
@@ -16,6 +19,7 @@ struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue
     if (q || !make) return q;
     q = must_zero(sizeof *q);
     q->next = -1;
+    q->kind = view_kind(&c->v, topic);
     map_put(&c->seen, slice_of(key, topic.n + 4), q);
     return q;
 }
@@ -44,16 +48,18 @@ static void check_files(struct check *c)
 
 /* --- queue offsets --- */
 
-/* Every offset that is passed over was a record of its own, and these must find room in the log. */
+/* Every offset that is passed over was a record of its own, or part of one, and these must find room in the log. */
 static bool is_likely(const struct seen_queue *q, int64_t offset, int64_t log_offset)
 {
-    return offset > q->next && offset - q->next <= (log_offset - q->log_offset) / RECORD_SMALLEST;
+    int64_t smallest = q->kind == QUEUE_OF_BATCHES ? INNER_SMALLEST : RECORD_SMALLEST;
+    return offset > q->next && offset - q->next <= (log_offset - q->log_offset) / smallest;
 }
 
 static void note_offset(struct check *c, const char *file, struct slice topic, int32_t queue_id, int64_t offset, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, topic, queue_id, true);
     if (!q) return;
+    if (redispatch_kind(m) == QUEUE_OF_BATCHES) q->kind = QUEUE_OF_BATCHES;   /* it proves what its topic keeps */
     if (offset == 0 && q->next > 0) q->began_again = true;
     bool first = q->next < 0 || offset == 0;
     if (!first && offset != q->next) {
@@ -63,7 +69,7 @@ static void note_offset(struct check *c, const char *file, struct slice topic, i
                    (long long)q->next);
         if (!likely) return;
     }
-    q->next = offset + 1;
+    q->next = offset + redispatch_count(m);
     q->log_offset = m->log_offset;
     q->records++;
 }
@@ -74,6 +80,7 @@ static void note_offsets(struct check *c, const char *file, const struct message
     int64_t offset;
     if (!redispatch_has_entry(m)) return;
     note_offset(c, file, m->topic, m->queue_id, m->queue_offset, m);
+    if (redispatch_kind(m) == QUEUE_OF_BATCHES) return;
     for (size_t at = 0; redispatch_next_lmq(m, &at, &topic, &offset);)
         if (queue_topic_is_legal(topic) && offset >= 0) note_offset(c, file, topic, 0, offset, m);
 }
@@ -82,8 +89,8 @@ static void note_offsets(struct check *c, const char *file, const struct message
 static void note_damaged(struct check *c, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, m->topic, m->queue_id, false);
-    if (!q || q->next != m->queue_offset) return;
-    q->next++;
+    if (!q || q->next != m->queue_offset || !redispatch_has_entry(m)) return;
+    q->next += redispatch_count(m);
     q->log_offset = m->log_offset;
 }
 

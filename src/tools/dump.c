@@ -3,6 +3,7 @@
 
 #include "codec/properties.h"
 #include "codec/record.h"
+#include "store/redispatch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ struct dump {
     const struct dump_options *d;
     FILE *out;
     struct buf text;
+    enum queue_kind kind;        /* of the queue it is at */
     int64_t lines;
 };
 
@@ -130,6 +132,7 @@ static void record_text(struct dump *d, const struct log_step *s)
     put_property(d, m, "tags", SLICE("TAGS"));
     put_property(d, m, "keys", SLICE("KEYS"));
     put_property(d, m, "id", SLICE("UNIQ_KEY"));
+    if (redispatch_kind(m) == QUEUE_OF_BATCHES) buf_printf(&d->text, " batch of %d", redispatch_count(m));
     if (s->kind == LOG_BAD_CHECKSUM) buf_put_text(&d->text, "  BAD CHECKSUM");
     if (!d->d->body) return;
     buf_put_text(&d->text, "\n             | ");
@@ -190,24 +193,38 @@ static void dump_log(struct dump *d)
 
 /* --- queues --- */
 
-static bool on_entry(void *ctx, const struct view_entry *e)
+static void entry_text(struct dump *d, const struct queue_entry *e)
 {
-    struct dump *d = ctx;
-    if (e->offset < d->d->from) return true;
-    if (e->offset >= d->d->to) return false;
-    if (!d->v.options->json) {
-        buf_printf(&d->text, "%12" PRId64 "  %14" PRId64 " %9d B  %" PRId64, e->offset, e->entry.log_offset, e->entry.size, e->entry.tag_hash);
-        if (queue_entry_is_filler(e->entry)) buf_put_text(&d->text, "  filler");
-        return line_done(d);
-    }
+    char time[TIME_TEXT_MAX];
+    buf_printf(&d->text, "%12" PRId64 "  %14" PRId64 " %9d B  %" PRId64, e->queue_offset, e->log_offset, e->size, e->tag_hash);
+    if (d->kind == QUEUE_OF_BATCHES) buf_printf(&d->text, "  %d messages, %s", e->count, time_text(e->store_ms, time));
+    else if (queue_entry_is_filler(*e)) buf_put_text(&d->text, "  filler");
+}
+
+static void entry_json(struct dump *d, const struct queue_entry *e)
+{
     struct json_out w;
     json_out_init(&w, &d->text, JSON_STRICT);
     json_put_object(&w);
-    put_number(&w, "queueOffset", e->offset);
-    put_number(&w, "position", e->entry.log_offset);
-    put_number(&w, "size", e->entry.size);
-    put_number(&w, "tagsCode", e->entry.tag_hash);
+    put_number(&w, "queueOffset", e->queue_offset);
+    put_number(&w, "position", e->log_offset);
+    put_number(&w, "size", e->size);
+    put_number(&w, "tagsCode", e->tag_hash);
+    if (d->kind == QUEUE_OF_BATCHES) {
+        put_number(&w, "messages", e->count);
+        put_number(&w, "storeTimestamp", e->store_ms);
+    }
     json_put_object_end(&w);
+}
+
+static bool on_entry(void *ctx, const struct view_entry *e)
+{
+    struct dump *d = ctx;
+    int64_t last = d->kind == QUEUE_OF_BATCHES && queue_entry_is_written(e->entry) ? queue_entry_end(e->entry) - 1 : e->entry.queue_offset;
+    if (last < d->d->from) return true;
+    if (e->entry.queue_offset >= d->d->to) return false;
+    if (d->v.options->json) entry_json(d, &e->entry);
+    else entry_text(d, &e->entry);
     return line_done(d);
 }
 
@@ -219,7 +236,10 @@ static err_t dump_queue(struct dump *d)
         const struct view_queue *q = &d->v.queues[i];
         if (!wants_topic(d, slice_text(q->topic), q->id)) continue;
         found = true;
-        if (!d->v.options->json) fprintf(d->out, "%s queue %d: offset, position, size, hash of the tag\n", q->topic, q->id);
+        d->kind = q->kind;
+        if (!d->v.options->json)
+            fprintf(d->out, "%s queue %d: offset, position, size, hash of the tag%s\n", q->topic, q->id,
+                    q->kind == QUEUE_OF_BATCHES ? "; messages in the batch, time" : "");
         for (size_t j = 0; j < q->count && !e && d->lines < d->d->limit; j++) e = view_queue_file(&d->v, q, &q->files[j], on_entry, d);
     }
     if (!e && !found) e = err_new(ERR_NOT_FOUND, "there is no such queue in %s; 'skylark store stats' lists what there is", d->v.root);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "codec/record.h"
+#include "store/redispatch.h"
 #include "store/state.h"
 
 #include <stdlib.h>
@@ -33,22 +34,42 @@ struct rebuild {
 struct keeping {
     struct rebuild *r;
     struct consume_queue *q;     /* the new one; NULL: there is none yet */
+    enum queue_kind kind;
     int64_t next;                /* where the new one ends */
     int64_t end;                 /* … and the old one */
-    struct buf entries;          /* struct queue_entry: those of the old one from there on */
+    int64_t number;              /* of the old one's next entry; -1: the first one's */
+    struct queue_entry last;     /* of the old one */
+    struct buf entries;          /* struct queue_entry: those of the old one from `next` on */
     bool all_too_old;
 };
+
+/* An entry of batches says itself which offsets it stands for; what it says is known to be true while its record is in the log. */
+static bool is_true(const struct keeping *k, const struct queue_entry *e)
+{
+    struct commit_log *log = &k->r->store->log;
+    struct message m;
+    struct slice record;
+    if (k->kind == QUEUE_OF_SINGLES) return true;
+    if (e->log_offset >= commit_log_first(log) && commit_log_read(log, e->log_offset, &m, &record))
+        return m.queue_offset == e->queue_offset && redispatch_count(&m) == e->count;
+    return k->end < 0 || e->queue_offset >= k->end;
+}
 
 static bool on_old_entry(void *ctx, const struct view_entry *e)
 {
     struct keeping *k = ctx;
     int64_t log_end = k->r->store->log.written;
     bool good = queue_entry_is_written(e->entry) && (queue_entry_is_filler(e->entry) || e->entry.log_offset <= log_end - e->entry.size);
-    if (!good || (k->end >= 0 && e->offset != k->end)) return false;   /* only a prefix is (S6) */
-    k->end = e->offset + 1;
-    if (e->offset < k->next) return true;
-    k->all_too_old &= e->entry.log_offset < commit_log_first(&k->r->store->log) || queue_entry_is_filler(e->entry);
-    if (!k->all_too_old || k->q) buf_put(&k->entries, &e->entry, sizeof e->entry);
+    if (!good || (k->number >= 0 && e->number != k->number)) return false;   /* only a prefix is (S6) */
+    k->number = e->number + 1;
+    if (!is_true(k, &e->entry)) return true;
+    k->end = queue_entry_end(e->entry);
+    k->last = e->entry;
+    if (e->entry.queue_offset < k->next) return true;
+    bool too_old = e->entry.log_offset < commit_log_first(&k->r->store->log) || queue_entry_is_filler(e->entry);
+    k->all_too_old &= too_old;
+    bool of_use = k->kind == QUEUE_OF_SINGLES || !too_old;   /* without their records entries of batches keep no other one's place */
+    if (of_use && (!k->all_too_old || k->q)) buf_put(&k->entries, &e->entry, sizeof e->entry);
     return true;
 }
 
@@ -58,16 +79,17 @@ static err_t take_over(struct keeping *k, const struct view_queue *old)
     err_t e = NULL;
     if (!k->q && !k->all_too_old) return NULL;   /* its records are in the log and are no good: nothing says what they were */
     if (!k->q) {
-        k->q = queues_get(&s->queues, slice_text(old->topic), old->id);
-        e = consume_queue_begin_at(k->q, k->end);
+        k->q = queues_get(&s->queues, slice_text(old->topic), old->id, old->kind);
+        if (k->q->kind == QUEUE_OF_SINGLES) e = consume_queue_begin_at(k->q, k->end);
+        else consume_queue_put(k->q, &k->last);
     }
     for (size_t at = 0; at < k->entries.n && !e; at += sizeof(struct queue_entry)) {
         struct queue_entry entry;
         memcpy(&entry, k->entries.p + at, sizeof entry);
-        consume_queue_put(k->q, entry.log_offset, entry.size, entry.tag_hash);
+        consume_queue_put(k->q, &entry);
     }
     if (!e) e = consume_queue_write(k->q);
-    k->q->next = k->q->end;
+    k->q->next = consume_queue_max(k->q);
     consume_queue_rest(k->q);
     return e;
 }
@@ -75,10 +97,15 @@ static err_t take_over(struct keeping *k, const struct view_queue *old)
 /* Offsets that were given away once must not be given away again: consumers have committed them. */
 static err_t keep_offset(struct rebuild *r, const struct view_queue *old)
 {
-    struct keeping k = {.r = r, .end = -1, .all_too_old = true};
+    struct keeping k = {.r = r, .kind = old->kind, .end = -1, .number = -1, .all_too_old = true};
     if (!queue_topic_is_legal(slice_text(old->topic))) return NULL;
+    const struct queue_topic *t = map_get(&r->store->queues.topics, slice_text(old->topic));
+    if (t && t->kind != old->kind) {
+        if (old->kind == QUEUE_OF_SINGLES) return NULL;   /* the log proves that the topic keeps batches */
+        store_replace_queues(r->store, slice_text(old->topic), old->id, old->kind);
+    }
     k.q = queues_find(&r->store->queues, slice_text(old->topic), old->id);
-    k.next = k.q ? k.q->end : 0;
+    k.next = k.q ? consume_queue_max(k.q) : 0;
     err_t e = NULL;
     for (size_t i = 0; i < old->count && !e; i++) e = view_queue_file(&r->v, old, &old->files[i], on_old_entry, &k);
     if (!e && k.end > k.next) e = take_over(&k, old);
@@ -118,7 +145,8 @@ static err_t open_over_log(struct rebuild *r)
 {
     const struct tools_options *o = r->v.options;
     struct store_options s = {
-        .root = r->fresh, .log_folder = r->v.log_folder, .log_file_bytes = r->v.log_bytes, .queue_file_entries = r->v.queue_entries,
+        .root = r->fresh, .log_folder = r->v.log_folder, .log_file_bytes = r->v.log_bytes, .queue_file_entries = r->v.queue_entries[QUEUE_OF_SINGLES],
+        .batch_file_entries = r->v.queue_entries[QUEUE_OF_BATCHES],
         .sync_timeout_ms = 5000, .flush_interval_ms = 500, .queue_flush_interval_ms = 1000, .max_message_bytes = 4 << 20, .recent_percent = 40,
         .index = true, .index_slots = o->index_slots, .index_entries = o->index_entries, .progress = on_progress, .progress_ctx = r,
     };
@@ -219,6 +247,7 @@ static err_t put_checkpoint(struct rebuild *r)
 static err_t put_in_place(struct rebuild *r)
 {
     err_t e = trade(r, "consumequeue");
+    if (!e) e = trade(r, "batchconsumequeue");
     if (!e) e = trade(r, "index");
     if (!e) e = fs_sync_folder(r->v.fs, r->v.root);
     if (!e) e = put_checkpoint(r);

@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "codec/record.h"
 #include "store/queues.h"
+#include "store/redispatch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,11 +34,12 @@ struct stats {
 static void count(struct tally *t, const struct log_step *s)
 {
     const struct message *m = &s->message;
+    int32_t messages = redispatch_count(m) > 1 ? redispatch_count(m) : 1;
     if (!t->messages || m->store_ms < t->first_ms) t->first_ms = m->store_ms;
     if (!t->messages || m->queue_offset < t->first_offset) t->first_offset = m->queue_offset;
     if (m->store_ms > t->last_ms) t->last_ms = m->store_ms;
-    if (m->queue_offset > t->last_offset) t->last_offset = m->queue_offset;
-    t->messages++;
+    if (m->queue_offset + messages - 1 > t->last_offset) t->last_offset = m->queue_offset + messages - 1;
+    t->messages += messages;
     t->bytes += s->size;
 }
 

@@ -16,6 +16,7 @@ struct tools_options {
     const char *folder;             /* the store (commitlog/ is in it), or a data folder with store/ in it */
     const char *log_folder;         /* storePathCommitLog; NULL: commitlog in the store */
     int64_t queue_file_entries;     /* of a store that has no queue file yet */
+    int64_t batch_file_entries;     /* the same of queues of batches; 0: as many */
     int32_t index_slots, index_entries;
     int64_t now_ms;                 /* new index files are named after it */
     bool json;

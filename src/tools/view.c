@@ -43,10 +43,12 @@ void view_log_name(const struct view *v, const struct view_file *f, char out[sta
     segment_path(out, last_part(v->log_folder), f->start);
 }
 
+static const char *const queue_folders[QUEUE_KINDS] = {[QUEUE_OF_SINGLES] = "consumequeue", [QUEUE_OF_BATCHES] = "batchconsumequeue"};
+
 void view_queue_name(const struct view_queue *q, const struct view_file *f, char out[static PATH_BYTES])
 {
     char folder[PATH_BYTES / 2];
-    snprintf(folder, sizeof folder, "consumequeue/%s/%d", q->topic, q->id);
+    snprintf(folder, sizeof folder, "%s/%s/%d", queue_folders[q->kind], q->topic, q->id);
     if (f) segment_path(out, folder, f->start);
     else snprintf(out, PATH_BYTES, "%s", folder);
 }
@@ -100,6 +102,7 @@ static err_t find_root(struct view *v)
 struct collecting {
     struct view *v;
     const char *folder;
+    enum queue_kind kind;
     struct buf files;            /* struct view_file */
     err_t e;
 };
@@ -136,10 +139,10 @@ static err_t list_files(struct view *v, const char *folder, struct view_file **o
 static void collect_queue(void *ctx, const char *name)
 {
     struct collecting *c = ctx;
-    struct view_queue q = {.topic = NULL};
+    struct view_queue q = {.kind = c->kind};
     char folder[PATH_BYTES];
     if (c->e || !slice_to_i32(slice_text(name), &q.id)) return;
-    snprintf(folder, sizeof folder, "%s/consumequeue/%s/%s", c->v->root, c->folder, name);
+    snprintf(folder, sizeof folder, "%s/%s/%s/%s", c->v->root, queue_folders[c->kind], c->folder, name);
     bool there;
     c->e = look_for_folder(c->v->fs, folder, &there);
     if (c->e || !there) return;
@@ -153,7 +156,7 @@ static void collect_topic(void *ctx, const char *name)
     struct collecting *c = ctx;
     char folder[PATH_BYTES];
     if (c->e || strlen(name) > TOPIC_MAX) return;
-    snprintf(folder, sizeof folder, "%s/consumequeue/%s", c->v->root, name);
+    snprintf(folder, sizeof folder, "%s/%s/%s", c->v->root, queue_folders[c->kind], name);
     bool there;
     c->e = look_for_folder(c->v->fs, folder, &there);
     if (c->e || !there) return;
@@ -173,9 +176,13 @@ static err_t list_queues(struct view *v)
 {
     char folder[PATH_BYTES];
     struct collecting c = {.v = v};
-    view_path(v, "consumequeue", folder);
-    err_t e = fs_list(v->fs, folder, collect_topic, &c);
-    if (!e) e = c.e;
+    err_t e = NULL;
+    for (int i = 0; i < QUEUE_KINDS && !e; i++) {
+        c.kind = (enum queue_kind)i;
+        view_path(v, queue_folders[i], folder);
+        e = fs_list(v->fs, folder, collect_topic, &c);
+        if (!e) e = c.e;
+    }
     v->queues = (struct view_queue *)(void *)c.files.p;
     v->queue_count = c.files.n / sizeof *v->queues;
     if (v->queue_count) qsort(v->queues, v->queue_count, sizeof *v->queues, by_topic);
@@ -187,10 +194,27 @@ static void find_sizes(struct view *v)
 {
     for (size_t i = v->log_count; i-- > 0;)
         if (v->log[i].size > 0) v->log_bytes = v->log[i].size;
-    v->queue_entries = v->options->queue_file_entries;
-    for (size_t i = v->queue_count; i-- > 0;)
-        for (size_t j = v->queues[i].count; j-- > 0;)
-            if (v->queues[i].files[j].size >= QUEUE_ENTRY_BYTES) v->queue_entries = v->queues[i].files[j].size / QUEUE_ENTRY_BYTES;
+    const struct tools_options *o = v->options;
+    v->queue_entries[QUEUE_OF_SINGLES] = o->queue_file_entries;
+    v->queue_entries[QUEUE_OF_BATCHES] = o->batch_file_entries ? o->batch_file_entries : o->queue_file_entries;
+    for (size_t i = v->queue_count; i-- > 0;) {
+        const struct view_queue *q = &v->queues[i];
+        int64_t one = queue_kind_entry_bytes(q->kind);
+        for (size_t j = q->count; j-- > 0;)
+            if (q->files[j].size >= one) v->queue_entries[q->kind] = q->files[j].size / one;
+    }
+}
+
+enum queue_kind view_kind(const struct view *v, struct slice topic)
+{
+    size_t low = 0, high = v->queue_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(slice_text(v->queues[middle].topic), topic) < 0) low = middle + 1;
+        else high = middle;
+    }
+    bool found = low < v->queue_count && slice_eq(slice_text(v->queues[low].topic), topic);
+    return found ? v->queues[low].kind : QUEUE_OF_SINGLES;
 }
 
 err_t view_open(struct view *v, const struct tools_options *o)
@@ -294,20 +318,27 @@ enum log_step_kind view_record(const struct view *v, struct view_reader *r, int6
 
 /* --- queues --- */
 
-/* Zeros that nothing written follows are room that is left. */
-static bool give_entries(const uint8_t *p, size_t n, int64_t first, int64_t *zeros, bool (*each)(void *ctx, const struct view_entry *e), void *ctx)
+static struct view_entry entry_at(enum queue_kind kind, const uint8_t *p, int64_t number)
 {
-    static const uint8_t none[QUEUE_ENTRY_BYTES];
-    for (size_t i = 0; i < n; i++, p += QUEUE_ENTRY_BYTES) {
-        if (!memcmp(p, none, sizeof none)) {
+    return (struct view_entry){number, kind == QUEUE_OF_BATCHES ? batch_entry_get(p) : queue_entry_get(p, number)};
+}
+
+/* Zeros that nothing written follows are room that is left. */
+static bool give_entries(enum queue_kind kind, struct slice bytes, int64_t first, int64_t *zeros,
+                         bool (*each)(void *ctx, const struct view_entry *e), void *ctx)
+{
+    static const uint8_t none[BATCH_ENTRY_BYTES];
+    size_t one = (size_t)queue_kind_entry_bytes(kind);
+    for (int64_t number = first; bytes.n >= one; number++, bytes = slice_skip(bytes, one)) {
+        if (!memcmp(bytes.p, none, one)) {
             ++*zeros;
             continue;
         }
         for (; *zeros; --*zeros) {
-            struct view_entry e = {.offset = first + (int64_t)i - *zeros};
+            struct view_entry e = entry_at(kind, none, number - *zeros);
             if (!each(ctx, &e)) return false;
         }
-        struct view_entry e = {first + (int64_t)i, queue_entry_get(p)};
+        struct view_entry e = entry_at(kind, bytes.p, number);
         if (!each(ctx, &e)) return false;
     }
     return true;
@@ -316,19 +347,19 @@ static bool give_entries(const uint8_t *p, size_t n, int64_t first, int64_t *zer
 err_t view_queue_file(const struct view *v, const struct view_queue *q, const struct view_file *f,
                       bool (*each)(void *ctx, const struct view_entry *e), void *ctx)
 {
-    enum { ENTRIES = READ_BYTES / QUEUE_ENTRY_BYTES };
+    const size_t one = (size_t)queue_kind_entry_bytes(q->kind), at_once = READ_BYTES / one * one;
     char name[PATH_BYTES], path[PATH_BYTES];
     struct file *file;
     view_queue_name(q, f, name);
     view_path(v, name, path);
     err_t e = fs_open(v->fs, path, FILE_READ, &file);
     if (e) return e;
-    uint8_t *bytes = must_alloc(ENTRIES * QUEUE_ENTRY_BYTES);
+    uint8_t *bytes = must_alloc(at_once);
     int64_t zeros = 0;
-    size_t got = ENTRIES * QUEUE_ENTRY_BYTES;
-    for (int64_t at = 0; !e && got == ENTRIES * QUEUE_ENTRY_BYTES; at += ENTRIES * QUEUE_ENTRY_BYTES) {
-        e = file_read_at(file, at, bytes, ENTRIES * QUEUE_ENTRY_BYTES, &got);
-        if (!e && !give_entries(bytes, got / QUEUE_ENTRY_BYTES, (f->start + at) / QUEUE_ENTRY_BYTES, &zeros, each, ctx)) break;
+    size_t got = at_once;
+    for (int64_t at = 0; !e && got == at_once; at += (int64_t)at_once) {
+        e = file_read_at(file, at, bytes, at_once, &got);
+        if (!e && !give_entries(q->kind, slice_of(bytes, got), (f->start + at) / (int64_t)one, &zeros, each, ctx)) break;
     }
     free(bytes);
     file_close(file);
@@ -340,7 +371,7 @@ bool view_tag_hash(const struct view *v, const struct view_queue *q, struct queu
     struct queue_files files;
     struct queue_topic topic = {.name = slice_text(q->topic)};
     *out = e.tag_hash;
-    if (queue_entry_ext_offset(e) < 0) return true;
+    if (q->kind == QUEUE_OF_BATCHES || queue_entry_ext_offset(e) < 0) return true;
     queue_files_init(&files, v->fs, v->root, v->queue_entries);
     list_init(&topic.queues);
     struct consume_queue *one = consume_queue_new(&files, &topic, q->id);

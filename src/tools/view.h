@@ -20,6 +20,7 @@ struct view_file {
 };
 
 struct view_queue {
+    enum queue_kind kind;
     char *topic;
     int32_t id;
     struct view_file *files;     /* in order */
@@ -36,7 +37,7 @@ struct view {
     int64_t log_bytes;           /* of one file; 0: there is none */
     struct view_queue *queues;   /* by topic and number */
     size_t queue_count;
-    int64_t queue_entries;       /* of one file */
+    int64_t queue_entries[QUEUE_KINDS];   /* of one file */
     bool abort;                  /* a broker runs, or has not ended well */
 };
 
@@ -62,9 +63,12 @@ struct view_walker {
 };
 void view_walk(struct view *v, int64_t from, const struct view_walker *w);
 
+/* What the queues of a topic hold, as far as their folder tells; singles when there is none. */
+enum queue_kind view_kind(const struct view *v, struct slice topic);
+
 /* Every written entry of a queue file, in order, and those that read as zeros before one that is written. */
 struct view_entry {
-    int64_t offset;              /* in the queue */
+    int64_t number;              /* in the queue; that of the message, but in a queue of batches */
     struct queue_entry entry;
 };
 err_t view_queue_file(const struct view *v, const struct view_queue *q, const struct view_file *f,

@@ -160,11 +160,13 @@ int32_t flow_code(struct flow *f, int32_t code, const struct header_kind *kind, 
     return got;
 }
 
-void flow_make_topic(struct flow *f, const char *topic, int32_t queues)
+void flow_make_topic(struct flow *f, const char *topic, int32_t queues) { flow_make_topic_with(f, topic, queues, ""); }
+
+void flow_make_topic_with(struct flow *f, const char *topic, int32_t queues, const char *attributes)
 {
     struct create_topic_header h = {
         .topic = slice_text(topic), .default_topic = SLICE("TBW102"), .read_queue_nums = queues, .write_queue_nums = queues, .perm = 6,
-        .topic_filter_type = SLICE("SINGLE_TAG"),
+        .topic_filter_type = SLICE("SINGLE_TAG"), .attributes = slice_text(attributes),
     };
     EXPECT_EQ(flow_code(f, REQUEST_UPDATE_AND_CREATE_TOPIC, &create_topic_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
 }
@@ -200,6 +202,7 @@ struct sent flow_send_header(struct flow *f, int32_t code, const struct send_hea
         s.queue_id = reply.queue_id;
         copy_text(s.msg_id, sizeof s.msg_id, reply.msg_id);
         copy_text(s.transaction_id, sizeof s.transaction_id, reply.transaction_id);
+        copy_text(s.batch_id, sizeof s.batch_id, reply.batch_uniq_id);
     }
     answer_free(a);
     return s;

@@ -48,6 +48,8 @@ extern const char *const flow_host;
 enum { FLOW_PORT = 10911 };
 
 void flow_make_topic(struct flow *f, const char *topic, int32_t queues);
+/* With attributes, "+key=value". */
+void flow_make_topic_with(struct flow *f, const char *topic, int32_t queues, const char *attributes);
 
 /* --- sending --- */
 struct sent {
@@ -56,6 +58,7 @@ struct sent {
     int32_t queue_id;
     char msg_id[1024];
     char transaction_id[80];
+    char batch_id[80];               /* batchUniqId */
     char remark[512];
 };
 /* properties: "NAME=value;NAME=value" */

@@ -1,15 +1,17 @@
-/* Opening a store whose files say anything: commit log, consume queue, checkpoint, with and without the mark of a crash. Whatever
- * is opened must answer reads with whole records, take a new message, give it back, and open again.
+/* Opening a store whose files say anything: commit log, consume queue, queue of batches, checkpoint, with and without the mark of a crash.
+ * Whatever is opened must answer reads with whole records, take a new message, give it back, and open again.
  * Shape  flags u8 | length u16 of the log's bytes, these | length u16 of the queue's bytes, these | the checkpoint's bytes */
 #include "fuzz/fuzz.h"
 
 #include "base/log.h"
+#include "codec/queue_entry.h"
 #include "codec/record.h"
 #include "kit/fake_tasks.h"
 #include "kit/sim_fs.h"
 #include "store/store.h"
 
-enum { LOG_BYTES = 4096, ENTRIES = 16, QUEUE_BYTES = ENTRIES * 20, FLAG_ABORT = 1, FLAG_NO_QUEUE = 2, FLAG_SYNC = 4, FLAG_SECOND_LOG = 8 };
+enum { LOG_BYTES = 4096, ENTRIES = 16 };
+enum { FLAG_ABORT = 1, FLAG_NO_QUEUE = 2, FLAG_SYNC = 4, FLAG_SECOND_LOG = 8, FLAG_BATCHES = 16, FLAG_BOTH_KINDS = 32 };
 
 static struct slice take(struct slice *rest)
 {
@@ -36,13 +38,21 @@ static void put_file(struct fs *fs, const char *path, struct slice bytes, int64_
 
 static void lay_out(struct fs *fs, struct slice input)
 {
-    static const char *const folders[] = {"/s/commitlog", "/s/consumequeue/T/0", "/s/config"};
+    static const char *const folders[] = {"/s/commitlog", "/s/consumequeue", "/s/config"};
     uint8_t flags = *input.p;
+    bool batches = flags & FLAG_BATCHES;
     struct slice rest = slice_skip(input, 1), log = take(&rest), queue = take(&rest);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) FUZZ_EXPECT(!fs_make_folder(fs, folders[i]));
     put_file(fs, "/s/commitlog/00000000000000000000", log, LOG_BYTES);
     if (flags & FLAG_SECOND_LOG) put_file(fs, "/s/commitlog/00000000000000004096", slice_skip(log, log.n / 2), LOG_BYTES);
-    if (!(flags & FLAG_NO_QUEUE)) put_file(fs, "/s/consumequeue/T/0/00000000000000000000", queue, QUEUE_BYTES);
+    if (!(flags & FLAG_NO_QUEUE) && (!batches || flags & FLAG_BOTH_KINDS)) {
+        FUZZ_EXPECT(!fs_make_folder(fs, "/s/consumequeue/T/0"));
+        put_file(fs, "/s/consumequeue/T/0/00000000000000000000", queue, ENTRIES * QUEUE_ENTRY_BYTES);
+    }
+    if (!(flags & FLAG_NO_QUEUE) && batches) {
+        FUZZ_EXPECT(!fs_make_folder(fs, "/s/batchconsumequeue/T/0"));
+        put_file(fs, "/s/batchconsumequeue/T/0/00000000000000000000", queue, ENTRIES * BATCH_ENTRY_BYTES);
+    }
     put_file(fs, "/s/checkpoint", rest, (int64_t)rest.n);
     if (flags & FLAG_ABORT) put_file(fs, "/s/abort", (struct slice){NULL, 0}, 0);
 }
@@ -75,9 +85,15 @@ static void read_all(struct store *s)
     store_offset_by_time(s, SLICE("T"), 0, INT64_MAX, BOUNDARY_UPPER);
 }
 
-static void add_one(struct store *s, struct fake_tasks *tasks)
+static void add_one(struct store *s, struct fake_tasks *tasks, bool batch)
 {
     struct message m = {.topic = SLICE("T"), .body = SLICE("new"), .born_host = {.ip = {1, 2, 3, 4}}};
+    if (batch) {
+        m.batch_topic = true;
+        m.inner_count = 1;
+        m.sys_flag = SYS_FLAG_INNER_BATCH;
+        m.properties = SLICE("INNER_NUM\x01" "1\x02");
+    }
     struct appended at;
     bool stored = false;
     err_t e = store_append(s, &m, 1, true, ignore_done, &stored, &at);
@@ -92,7 +108,7 @@ static void add_one(struct store *s, struct fake_tasks *tasks)
     err_free(e);
 }
 
-static bool open_and_use(const struct store_options *o, struct fs *fs, struct fake_tasks *tasks)
+static bool open_and_use(const struct store_options *o, struct fs *fs, struct fake_tasks *tasks, bool batch)
 {
     struct store *s;
     err_t e = store_open(o, fs, &tasks->tasks, &s);
@@ -105,7 +121,7 @@ static bool open_and_use(const struct store_options *o, struct fs *fs, struct fa
         }
         FUZZ_EXPECT(!store_counts(s).scrub_left_bytes);
         read_all(s);
-        add_one(s, tasks);
+        add_one(s, tasks, batch);
         e = store_close(s);
         fake_tasks_settle(tasks);
     }
@@ -124,7 +140,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
                               .flush_interval_ms = 500, .queue_flush_interval_ms = 1000, .max_message_bytes = 1024,
                               .store_host = {.ip = {127, 0, 0, 1}, .port = 10911}, .scrub_bytes_per_second = 1 << 30};
     lay_out(sim_fs_disk(disk), slice_of(p, n));
-    if (open_and_use(&o, sim_fs_disk(disk), &tasks)) FUZZ_EXPECT(open_and_use(&o, sim_fs_disk(disk), &tasks));
+    bool batch = p[0] & FLAG_BATCHES;
+    if (open_and_use(&o, sim_fs_disk(disk), &tasks, batch)) FUZZ_EXPECT(open_and_use(&o, sim_fs_disk(disk), &tasks, !batch));
     fake_tasks_done(&tasks);
     sim_fs_free(disk);
     return 0;

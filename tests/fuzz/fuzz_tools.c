@@ -8,7 +8,8 @@
 #include "store/store.h"
 #include "tools/tools.h"
 
-enum { LOG_BYTES = 4096, ENTRIES = 16, SLOTS = 7, KEYS = 20, INDEX_BYTES = 40 + SLOTS * 4 + KEYS * 20, FLAG_ABORT = 1, FLAG_ODD_SIZES = 2, FLAG_JSON = 4 };
+enum { LOG_BYTES = 4096, ENTRIES = 16, SLOTS = 7, KEYS = 20, INDEX_BYTES = 40 + SLOTS * 4 + KEYS * 20 };
+enum { FLAG_ABORT = 1, FLAG_ODD_SIZES = 2, FLAG_JSON = 4, FLAG_BATCHES = 8 };
 
 static struct slice take(struct slice *rest)
 {
@@ -32,11 +33,13 @@ static void put(struct fs *fs, const char *path, struct slice bytes, int64_t siz
 
 static void lay_out(struct fs *fs, uint8_t flags, struct slice rest)
 {
-    static const char *const folders[] = {"/s/commitlog", "/s/consumequeue/T/0", "/s/consumequeue_ext/T/0", "/s/index", "/s/config"};
+    static const char *const folders[] = {"/s/commitlog", "/s/consumequeue/T/0", "/s/batchconsumequeue/B/0", "/s/consumequeue_ext/T/0", "/s/index",
+                                          "/s/config"};
     bool odd = flags & FLAG_ODD_SIZES;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) FUZZ_EXPECT(!fs_make_folder(fs, folders[i]));
     put(fs, "/s/commitlog/00000000000000000000", take(&rest), odd ? -1 : LOG_BYTES);
-    put(fs, "/s/consumequeue/T/0/00000000000000000000", take(&rest), odd ? -1 : ENTRIES * 20);
+    if (flags & FLAG_BATCHES) put(fs, "/s/batchconsumequeue/B/0/00000000000000000000", take(&rest), odd ? -1 : ENTRIES * 46);
+    else put(fs, "/s/consumequeue/T/0/00000000000000000000", take(&rest), odd ? -1 : ENTRIES * 20);
     put(fs, "/s/index/20260101000000000", take(&rest), odd ? -1 : INDEX_BYTES);
     put(fs, "/s/consumequeue_ext/T/0/00000000000000000000", take(&rest), -1);
     put(fs, "/s/config/topics.json", rest, -1);

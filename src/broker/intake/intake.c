@@ -6,6 +6,7 @@
 #include "meta/names.h"
 #include "os/process.h"
 
+#include <stdio.h>
 #include <time.h>
 
 static err_t topic_missing(struct slice name)
@@ -79,6 +80,8 @@ err_t intake_topic(struct broker *b, const struct call *call, struct send_header
 err_t intake_check(const struct send_header *h, const struct known_properties *p, struct slice body)
 {
     if (!body.n) return err_new(ERR_BODY, "the message body is empty");
+    if (h->sys_flag & SYS_FLAG_INNER_BATCH || p->inner_count.n)
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: whether it is a batch in one record is not for its sender to say");
     if ((p->delay_level.n && !slice_eq(p->delay_level, SLICE("0"))) || p->timer.n)
         return err_new(ERR_MESSAGE_ILLEGAL, "delayed messages are not supported by this version of the broker");
     if ((h->sys_flag & SYS_FLAG_TRANSACTION_MASK) || slice_eq(p->transaction, SLICE("true")))
@@ -94,6 +97,7 @@ void intake_common(const struct call *call, const struct send_header *h, const s
         .topic = topic->config.name, .queue_id = h->queue_id, .flag = h->flag, .born_ms = h->born_timestamp,
         .born_host = *rpc_conn_remote(call->conn), .reconsume_times = h->reconsume_times,
         .sys_flag = h->sys_flag | (topic->config.filter == TOPIC_FILTER_MULTI_TAG ? SYS_FLAG_MULTI_TAGS : 0),
+        .batch_topic = topic->batches,
     };
 }
 
@@ -119,6 +123,39 @@ static void put_unique_key(struct broker *b, struct buf *properties)
     properties_put(properties, SLICE("UNIQ_KEY"), slice_of(text, n));
 }
 
+static void put_own_properties(struct broker *b, struct buf *text)
+{
+    properties_put(text, SLICE("MSG_REGION"), b->region);
+    properties_put(text, SLICE("TRACE_ON"), b->trace_on);
+    properties_put(text, SLICE("CLUSTER"), b->cluster);
+}
+
+/* What only the broker says of a message. */
+static bool is_reserved(struct slice name)
+{
+    return slice_eq(name, SLICE("POP_CK")) || slice_eq(name, SLICE("INNER_NUM")) || slice_eq(name, SLICE("INNER_BASE"));
+}
+
+void intake_batch(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
+                  const struct known_properties *p, size_t count, struct message *out)
+{
+    struct buf *text = &b->scratch;
+    struct slice rest = h->properties, name, value;
+    char number[24];
+    buf_clear(text);
+    snprintf(number, sizeof number, "%zu", count);
+    properties_put(text, SLICE("INNER_NUM"), slice_text(number));   /* the store puts INNER_BASE before it: the original's order */
+    while (properties_next(&rest, &name, &value))
+        if (!is_reserved(name)) properties_put(text, name, value);
+    put_own_properties(b, text);
+    intake_common(call, h, topic, out);
+    out->sys_flag |= SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP;
+    out->inner_count = count <= INT32_MAX ? (int32_t)count : 0;
+    out->body = call->body;
+    out->properties = buf_slice(text);
+    intake_keys(p, out);
+}
+
 void intake_message(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
                     const struct known_properties *p, struct message *out, struct slice *unique_key)
 {
@@ -128,9 +165,7 @@ void intake_message(struct broker *b, const struct call *call, const struct send
     else buf_put_slice(text, h->properties);
     size_t made_at = text->n;
     if (!p->unique_key.n) put_unique_key(b, text);
-    properties_put(text, SLICE("MSG_REGION"), b->region);
-    properties_put(text, SLICE("TRACE_ON"), b->trace_on);
-    properties_put(text, SLICE("CLUSTER"), b->cluster);
+    put_own_properties(b, text);
     intake_common(call, h, topic, out);
     out->body = call->body;
     out->properties = buf_slice(text);

@@ -11,13 +11,18 @@
  * Errors: INVALID, NO_PERMISSION, TOPIC_NOT_FOUND, GROUP_NOT_FOUND, with the wording clients know. */
 err_t intake_topic(struct broker *b, const struct call *call, struct send_header *h, const struct topic **out) MUST_CHECK;
 
-/* What this broker cannot store yet, or nobody can: delayed and prepared messages, messages without a body. */
+/* What this broker cannot store yet, or nobody can: delayed and prepared messages, messages without a body, those that claim to be a
+ * batch. */
 err_t intake_check(const struct send_header *h, const struct known_properties *p, struct slice body) MUST_CHECK;
 
 /* One message of a single send, with the broker's own properties added. Its properties lie in b->scratch; `unique_key` is
  * the client's, or the one made here. */
 void intake_message(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
                     const struct known_properties *p, struct message *out, struct slice *unique_key);
+
+/* A batch that stays one record, of `count` messages. Its properties lie in b->scratch. */
+void intake_batch(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
+                  const struct known_properties *p, size_t count, struct message *out);
 
 /* What all messages of one request have in common; body, properties and tag_hash are the caller's to set. */
 void intake_common(const struct call *call, const struct send_header *h, const struct topic *topic, struct message *out);

@@ -16,6 +16,7 @@ struct known_properties {
     struct slice timer;             /* TIMER_DELAY_SEC, TIMER_DELAY_MS or TIMER_DELIVER_MS: any of them */
     struct slice transaction;       /* TRAN_MSG */
     struct slice pop_check_point;   /* POP_CK: never stored as the client sent it */
+    struct slice inner_count;       /* INNER_NUM: the broker's to say */
 };
 
 void known_properties_read(struct slice text, struct known_properties *out);

@@ -19,6 +19,7 @@ struct pending_send {
     int32_t queue_id;
     struct appended appended;
     struct buf batch_ids;               /* of a batch: all ids, with commas; else empty */
+    bool one_record;                    /* a batch that has one id */
     size_t unique_key_bytes;
     char unique_key[UNIQUE_KEY_MAX];
 };
@@ -43,9 +44,10 @@ static void send_reply(struct pending_send *p, int32_t code, const char *remark)
     char id[MESSAGE_ID_TEXT];
     struct slice ids = buf_slice(&p->batch_ids);
     if (!ids.n) ids = slice_of(id, offset_id_format(&p->broker->advertised, p->appended.log_offset, id));
+    struct slice unique_key = p->unique_key_bytes ? slice_of(p->unique_key, p->unique_key_bytes) : (struct slice){NULL, 0};
     struct send_reply_header reply = {
-        .msg_id = ids, .queue_id = p->queue_id, .queue_offset = p->appended.queue_offset,
-        .transaction_id = p->unique_key_bytes ? slice_of(p->unique_key, p->unique_key_bytes) : (struct slice){NULL, 0},
+        .msg_id = ids, .queue_id = p->queue_id, .queue_offset = p->appended.queue_offset, .transaction_id = unique_key,
+        .batch_uniq_id = p->one_record ? unique_key : (struct slice){NULL, 0},
     };
     call_reply_more(p->call, code, remark, &send_reply_kind, &reply, put_trace_fields, p->broker, (struct slice){NULL, 0});
 }
@@ -69,6 +71,7 @@ static struct pending_send *pending_new(struct broker *b, struct call *call, con
     p->call = call;
     p->queue_id = h->queue_id;
     p->batch_ids = BUF_EMPTY;
+    p->one_record = false;
     p->unique_key_bytes = unique_key.n < UNIQUE_KEY_MAX ? unique_key.n : 0;
     if (p->unique_key_bytes) memcpy(p->unique_key, unique_key.p, p->unique_key_bytes);
     return p;
@@ -126,17 +129,31 @@ static void put_batch_ids(struct pending_send *p, const struct appended *appende
     p->appended = appended[0];
 }
 
-static err_t append_batch(struct broker *b, struct call *call, const struct send_header *h, struct buf *messages)
+static err_t append_batch(struct broker *b, struct call *call, const struct send_header *h, const struct known_properties *known,
+                          struct buf *messages)
 {
-    struct known_properties known;
-    known_properties_read(h->properties, &known);
     size_t count = messages->n / sizeof(struct message);
     struct appended *appended = must_alloc(count * sizeof *appended);
-    struct pending_send *p = pending_new(b, call, h, known.unique_key);
-    err_t e = store_append(b->store, (const struct message *)(const void *)messages->p, count, intake_waits(&known), send_done, p, appended);
+    struct pending_send *p = pending_new(b, call, h, known->unique_key);
+    err_t e = store_append(b->store, (const struct message *)(const void *)messages->p, count, intake_waits(known), send_done, p, appended);
     if (e) free(p);
     else put_batch_ids(p, appended, count);
     free(appended);
+    return e;
+}
+
+/* In a topic of batches the whole body is one record, and has one id. */
+static err_t append_as_one(struct broker *b, struct call *call, const struct send_header *h, const struct topic *topic,
+                           const struct known_properties *known, size_t count)
+{
+    struct message m;
+    err_t e = intake_check(h, known, call->body);
+    if (e) return e;
+    intake_batch(b, call, h, topic, known, count, &m);
+    struct pending_send *p = pending_new(b, call, h, known->unique_key);
+    p->one_record = true;
+    e = store_append(b->store, &m, 1, intake_waits(known), send_done, p, &p->appended);
+    if (e) free(p);
     return e;
 }
 
@@ -147,8 +164,11 @@ static err_t send_batch(struct broker *b, struct call *call, const struct send_h
     if (topic_name_is_retry(h->topic))
         return err_new(ERR_MESSAGE_ILLEGAL, "batch request does not support retry group %.*s", SLICE_ARG(h->topic));
     struct buf messages = BUF_EMPTY;
+    struct known_properties known;
+    known_properties_read(h->properties, &known);
     err_t e = read_batch(call, h, topic, &messages);
-    if (!e) e = append_batch(b, call, h, &messages);
+    if (!e && topic->batches && known.unique_key.n) e = append_as_one(b, call, h, topic, &known, messages.n / sizeof(struct message));
+    else if (!e) e = append_batch(b, call, h, &known, &messages);
     buf_done(&messages);
     return e;
 }
