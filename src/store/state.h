@@ -83,6 +83,8 @@ struct cleaning {
     bool running;
 };
 
+struct compaction;
+
 enum store_mode {
     STORE_WRITABLE,
     STORE_FULL,                  /* a write failed; tried again every second */
@@ -98,6 +100,7 @@ struct store {
     struct commit_log log;
     struct queues queues;
     struct index *index;         /* NULL: there is none */
+    struct compaction *compaction;   /* NULL: topics are not compacted */
     struct checkpoint checkpoint;
 
     struct fifo records;         /* waiting_record, in the order of the log */
@@ -165,6 +168,8 @@ struct index *find_index_new(struct store *s);
 /* --- store.c --- */
 /* Writing is off from now on; STORE_BROKEN is final. Takes e. */
 void store_stop_writing(struct store *s, enum store_mode mode, err_t e);
+/* The folder is gone at once; a worker removes it. */
+void store_discard_folder(struct store *s, const char *path);
 /* A worker's job is over; the last one frees a closed store. */
 void store_job_ended(void *store);
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "codec/record.h"
 #include "os/process.h"
+#include "store/compaction.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -89,6 +90,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
 static void store_free(struct store *s)
 {
     scrub_done(&s->scrub);
+    compaction_free(s->compaction);
     commit_log_close(&s->log);
     queues_done(&s->queues);
     fifo_done(&s->records);
@@ -109,7 +111,8 @@ static void store_free(struct store *s)
 void store_job_ended(void *store)
 {
     struct store *s = store;
-    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s) && scrub_is_idle(&s->scrub)) store_free(s);
+    bool compaction_idle = !s->compaction || compaction_is_idle(s->compaction);
+    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s) && scrub_is_idle(&s->scrub) && compaction_idle) store_free(s);
 }
 
 static err_t take_lock(struct store *s)
@@ -197,6 +200,7 @@ static err_t open_files(struct store *s)
     }
     if (!e) e = mark_running(s, path);
     if (!e) e = recovery_run(s, abnormal);
+    if (!e && s->options.compaction.on) e = compaction_open(s, &s->compaction);
     free(path);
     return e;
 }
@@ -260,6 +264,7 @@ err_t store_close(struct store *s)
     scrub_stop(&s->scrub);
     dispatch_turn_end(s);
     err_t e = flush_all(s);
+    if (s->compaction) compaction_stop(s->compaction);
     if (e) dispatch_fail_waiting(s, err_new(ERR_CLOSED, "the store is closing: %s", err_text(e)));
     if (!e && !s->queues_in_doubt && s->mode != STORE_BROKEN) e = remove_abort(s);
     file_close(s->lock);
@@ -391,7 +396,7 @@ struct store_counts store_counts(const struct store *s)
 {
     struct store_counts c = s->counts;
     c.writes = s->log.writes;
-    c.damaged = damage_count(&s->log.damage);
+    c.damaged = damage_count(&s->log.damage) + (s->compaction ? compaction_damaged(s->compaction) : 0);
     c.scrub_left_bytes = (uint64_t)s->scrub.left;
     return c;
 }
@@ -425,17 +430,12 @@ static void removed_folder(struct work *w)
     free(r);
 }
 
-void store_delete_topic(struct store *s, struct slice topic)
+void store_discard_folder(struct store *s, const char *path)
 {
-    assert_on_loop(s->tasks);
-    if (!map_get(&s->queues.topics, topic)) return;
-    char path[PATH_BYTES];
     struct removal *r = must_zero(sizeof *r);
     r->work = (struct work){.run = remove_folder, .done = removed_folder};
     r->fs = s->fs;
-    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder, SLICE_ARG(topic));
     snprintf(r->path, sizeof r->path, "%s/" DELETED "%" PRIu64, s->options.root, s->deletions++);
-    queues_delete(&s->queues, topic);
     err_t e = fs_rename(s->fs, path, r->path);   /* at once, so that a new topic of that name begins empty */
     if (err_code(e) == ERR_NOT_FOUND) {
         err_free(e);   /* no message was ever written */
@@ -447,4 +447,21 @@ void store_delete_topic(struct store *s, struct slice topic)
         snprintf(r->path, sizeof r->path, "%s", path);
     }
     tasks_work(s->tasks, &r->work);
+}
+
+void store_delete_topic(struct store *s, struct slice topic)
+{
+    assert_on_loop(s->tasks);
+    if (s->compaction) compaction_delete(s->compaction, topic);
+    if (!map_get(&s->queues.topics, topic)) return;
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder, SLICE_ARG(topic));
+    queues_delete(&s->queues, topic);
+    store_discard_folder(s, path);
+}
+
+err_t store_set_compacted(struct store *s, struct slice topic, bool compacted, bool made)
+{
+    assert_on_loop(s->tasks);
+    return s->compaction ? compaction_set(s->compaction, topic, compacted, made) : NULL;
 }
