@@ -125,6 +125,7 @@ static void start_job(struct compaction *c, enum compaction_job job)
     struct compaction_rounds *r = &c->rounds;
     r->job = job;
     r->running = true;
+    buf_done(&r->freed);
     r->freed = c->unused;
     c->unused = BUF_EMPTY;
     tasks_work(c->s->tasks, &r->work);
@@ -410,7 +411,6 @@ bool compaction_read(struct compaction *c, const struct consume_queue *q, struct
     bool more = compaction_log_seek(l, r->offset, &at) && compaction_log_get(l, &at, &e);
     int32_t scanned = 0;
     for (; more && scanned < r->max_scan; scanned++) {
-        out->next_offset = e.queue_offset;
         if (!read_entry(l, at.file, r, &e, out)) break;
         out->next_offset = e.queue_offset + 1;
         at.entry++;

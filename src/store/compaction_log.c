@@ -103,7 +103,10 @@ static bool take_entries(const struct compaction_log *l, struct compaction_file 
     f->last = -1;
     if (f->count && (!entry_fits(f, 0) || !entry_fits(f, f->count - 1))) return false;
     if (last && !is_chain(l, f)) return false;
-    if (!f->count) return last;
+    if (!f->count) {
+        f->used = 0;
+        return last;
+    }
     struct compaction_entry end = compaction_file_entry(f, f->count - 1);
     f->last = end.queue_offset;
     if (!is_ended(l, f)) f->used = end.position + end.size - f->start;
