@@ -1,6 +1,7 @@
 #include "store/compaction_state.h"
 
 #include "base/log.h"
+#include "codec/record.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -32,22 +33,19 @@ struct compaction_log *compaction_log_of(const struct compaction *c, struct slic
     return map_get(&c->logs, compaction_key_of(topic, queue_id, key));
 }
 
-/* As the original rounds them, but with room for the largest message. */
-static struct compaction_sizes sizes_of(const struct store_options *o)
+/* As the original rounds them: it counts on the one being a multiple of the other. */
+static struct compaction_sizes sizes_of(const struct compaction_options *o)
 {
-    int64_t unit = o->compaction.entry_file_bytes / COMPACTION_ENTRY_BYTES * COMPACTION_ENTRY_BYTES;
+    int64_t unit = o->entry_file_bytes / COMPACTION_ENTRY_BYTES * COMPACTION_ENTRY_BYTES;
     if (unit < 2 * COMPACTION_ENTRY_BYTES) unit = 2 * COMPACTION_ENTRY_BYTES;
-    int64_t n = o->compaction.log_file_bytes / unit, rest = o->compaction.log_file_bytes % unit;
-    int64_t bytes = n < 5 ? 5 * unit : rest > 0 && rest < unit / 2 ? n * unit : (n + 1) * unit;
-    int64_t largest = o->max_message_bytes + (64 << 10);   /* properties, topic and head */
-    if (bytes < largest) bytes = (largest / unit + 1) * unit;
-    return (struct compaction_sizes){bytes, unit};
+    int64_t n = o->log_file_bytes / unit, rest = o->log_file_bytes % unit;
+    return (struct compaction_sizes){n < 5 ? 5 * unit : rest > 0 && rest < unit / 2 ? n * unit : (n + 1) * unit, unit};
 }
 
 static err_t open_log(struct compaction *c, struct slice topic, int32_t queue_id, struct compaction_log **out)
 {
     char key[COMPACTION_KEY_BYTES];
-    err_t e = compaction_log_open(c->s->fs, c->folder, topic, queue_id, sizes_of(&c->s->options), compaction_position(c, topic, queue_id), out);
+    err_t e = compaction_log_open(c->s->fs, c->folder, topic, queue_id, sizes_of(&c->s->options.compaction), compaction_position(c, topic, queue_id), out);
     if (e) return e;
     map_put(&c->logs, compaction_key_of(topic, queue_id, key), *out);
     return NULL;
@@ -344,6 +342,15 @@ err_t compaction_set(struct compaction *c, struct slice topic, bool on, bool mad
     err_t e = made ? NULL : open_queues(c, t->name);
     compaction_note(c);
     return e;
+}
+
+err_t compaction_check_size(const struct compaction *c, struct slice topic, int32_t queue_id, size_t bytes)
+{
+    if (!c->topics.count || !is_on(c, topic)) return NULL;
+    const struct compaction_log *l = compaction_log_of(c, topic, queue_id);
+    int64_t limit = (l ? l->sizes : sizes_of(&c->s->options.compaction)).log_bytes - RECORD_BLANK_BYTES;
+    if ((int64_t)bytes <= limit) return NULL;
+    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: %zu bytes do not fit into a file of the compaction log, see compactionMappedFileSize", bytes);
 }
 
 /* --- reading --- */

@@ -25,6 +25,8 @@ void compaction_free(struct compaction *c);
 err_t compaction_set(struct compaction *c, struct slice topic, bool on, bool made) MUST_CHECK;
 /* The topic is deleted, its files too. */
 void compaction_delete(struct compaction *c, struct slice topic);
+/* A message that no file of the compaction log holds may not be stored: MESSAGE_ILLEGAL. */
+err_t compaction_check_size(const struct compaction *c, struct slice topic, int32_t queue_id, size_t bytes) MUST_CHECK;
 /* Messages became visible. */
 void compaction_note(struct compaction *c);
 /* What the compaction log has of the queue from r->offset on. False: nothing; r->offset is where the commit log goes on.

@@ -258,6 +258,22 @@ TEST(compaction, messages_without_key_are_not_kept)
     store_fixture_free(f);
 }
 
+TEST(compaction, a_message_that_no_file_of_the_compaction_log_holds_is_refused)
+{
+    struct store_fixture *f = begin(27);
+    static char body[2301];
+    struct appended at;
+    memset(body, 'x', 2300);
+    struct message m = store_fixture_message(TOPIC, 0, body);
+    EXPECT_ERR(store_fixture_try(f, &m, &at), ERR_MESSAGE_ILLEGAL);
+    send_to(f, "Plain", "k", body);
+    body[2000] = 0;
+    send(f, "k", body);
+    pass(f, 3000);
+    EXPECT_EQ(files_in(f, LOG_FOLDER), 1);
+    store_fixture_free(f);
+}
+
 static bool has_another_tag(void *ctx, int64_t tag_hash)
 {
     (void)ctx;
@@ -520,7 +536,7 @@ static void overwrite(struct store_fixture *f, const char *path, int64_t at, con
 
 TEST(compaction, entries_that_are_missing_or_damaged_are_made_again_from_the_records)
 {
-    static const char *const names[] = {ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000069920"};
+    static const char *const names[] = {ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000002300"};
     for (int damage = 0; damage < 4; damage++) {
         struct store_fixture *f = compacted(16);
         store_fixture_close(f);
@@ -565,11 +581,11 @@ TEST(compaction, files_that_cannot_be_used_are_set_aside)
     store_fixture_close(f);
     struct buf first = content(f, LOG_FOLDER "/00000000000000000000");
     struct file *file;
-    EXPECT_OK(fs_open(sim_fs_disk(f->disk), LOG_FOLDER "/00000000000000069920", FILE_WRITE, &file));
+    EXPECT_OK(fs_open(sim_fs_disk(f->disk), LOG_FOLDER "/00000000000000002300", FILE_WRITE, &file));
     EXPECT_OK(file_set_size(file, 1000));
     file_close(file);
     start(f);
-    EXPECT(is_there(f, LOG_FOLDER "/damaged/00000000000000069920"));
+    EXPECT(is_there(f, LOG_FOLDER "/damaged/00000000000000002300"));
     expect_all(f, "2:a2 27:c27");
     restart(f);
     expect_all(f, "2:a2 27:c27");
@@ -618,11 +634,11 @@ TEST(compaction, a_change_over_that_the_original_did_not_end_is_ended)
     EXPECT_OK(fs_make_folder(fs, LOG_FOLDER "/compacting"));
     EXPECT_OK(fs_make_folder(fs, ENTRY_FOLDER "/compacting"));
     EXPECT_OK(fs_rename(fs, LOG_FOLDER "/00000000000000000000", LOG_FOLDER "/compacting/00000000000000000000"));
-    EXPECT_OK(fs_rename(fs, LOG_FOLDER "/00000000000000069920", LOG_FOLDER "/00000000000000069920.delete"));
+    EXPECT_OK(fs_rename(fs, LOG_FOLDER "/00000000000000002300", LOG_FOLDER "/00000000000000002300.delete"));
     EXPECT_OK(fs_rename(fs, ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000000000.delete"));
-    EXPECT_OK(fs_rename(fs, ENTRY_FOLDER "/00000000000000069920", ENTRY_FOLDER "/00000000000000069920.delete"));
+    EXPECT_OK(fs_rename(fs, ENTRY_FOLDER "/00000000000000002300", ENTRY_FOLDER "/00000000000000002300.delete"));
     start(f);
-    EXPECT(!is_there(f, LOG_FOLDER "/compacting") && !is_there(f, LOG_FOLDER "/00000000000000069920.delete"));
+    EXPECT(!is_there(f, LOG_FOLDER "/compacting") && !is_there(f, LOG_FOLDER "/00000000000000002300.delete"));
     struct buf got = consume_topic(f, TOPIC, 0, 10);
     EXPECT(slice_starts(buf_slice(&got), SLICE("2:a2")));
     buf_done(&got);

@@ -318,7 +318,10 @@ static err_t check_all(const struct store *s, const struct message *m, size_t co
         err_t e = check_message(s, &m[i]);
         if (e) return e;
         assert(m[i].queue_id == m[0].queue_id && slice_eq(m[i].topic, m[0].topic));
-        sum += record_size(&m[i], &s->options.store_host);
+        size_t size = record_size(&m[i], &s->options.store_host);
+        if (s->compaction) e = compaction_check_size(s->compaction, m[i].topic, m[i].queue_id, size);
+        if (e) return e;
+        sum += size;
     }
     *bytes = sum;
     return NULL;
