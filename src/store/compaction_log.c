@@ -342,7 +342,6 @@ err_t compaction_log_open(struct fs *fs, const char *folder, struct slice topic,
         return err_in(e, "open the compaction log of queue %d of topic \"%.*s\"", queue_id, SLICE_ARG(topic));
     }
     l->next = end_of(l);
-    if (l->next && l->next <= position) l->next = position + 1;
     *out = l;
     return NULL;
 }
