@@ -396,14 +396,19 @@ static void note_damage(struct compaction_log *l, int64_t position)
     damage_add_record(&l->damage, position, text);
 }
 
-/* Looks at one entry; false: it does not fit any more. */
+/* Looks at one entry; false: it does not fit any more. One that leads back is damaged. */
 static bool read_entry(struct compaction_log *l, size_t file, const struct read_request *r, const struct compaction_entry *e, struct read_result *out)
 {
     const struct compaction_file *f = compaction_log_file(l, file);
     struct slice record;
+    struct message m;
     if (is_full(r, out, e->size)) return false;
-    if (compaction_file_record(f, e, &record)) return !matches(r->filter, e, record) || add_record(f, record, out);
-    note_damage(l, e->position);
+    if (e->queue_offset < out->next_offset || !compaction_file_record(f, e, &record, &m)) {
+        note_damage(l, e->position);
+        return true;
+    }
+    if (matches(r->filter, e, record) && !add_record(f, record, out)) return false;
+    out->next_offset = e->queue_offset + 1;
     return true;
 }
 
@@ -417,9 +422,7 @@ bool compaction_read(struct compaction *c, const struct consume_queue *q, struct
     if (r->offset >= l->next) return false;
     bool more = compaction_log_seek(l, r->offset, &at) && compaction_log_get(l, &at, &e);
     int32_t scanned = 0;
-    for (; more && scanned < r->max_scan; scanned++) {
-        if (!read_entry(l, at.file, r, &e, out)) break;
-        out->next_offset = e.queue_offset + 1;
+    for (; more && scanned < r->max_scan && read_entry(l, at.file, r, &e, out); scanned++) {
         at.entry++;
         more = compaction_log_get(l, &at, &e);
     }
@@ -428,6 +431,7 @@ bool compaction_read(struct compaction *c, const struct consume_queue *q, struct
         return false;
     }
     if (!more && !out->messages) out->next_offset = l->next;
+    if (out->next_offset == r->offset) out->next_offset++;   /* nothing but damage: not there again */
     out->status = out->messages ? READ_FOUND : READ_NO_MATCH;
     return true;
 }

@@ -30,7 +30,7 @@ bool compaction_entry_get(const uint8_t *p, struct compaction_entry *out)
         .position = (int64_t)get_be64(p), .size = (int32_t)get_be32(p + 8), .tag_hash = (int64_t)get_be64(p + 12),
         .store_ms = (int64_t)get_be64(p + 20), .queue_offset = (int64_t)get_be64(p + 28),
     };
-    if (e.position < 0 || e.size <= 0 || e.queue_offset < 0 || (int16_t)get_be16(p + 36) <= 0) return false;
+    if (e.position < 0 || e.size <= 0 || e.queue_offset < 0 || e.queue_offset > COMPACTION_OFFSET_MAX || (int16_t)get_be16(p + 36) <= 0) return false;
     *out = e;
     return true;
 }
@@ -54,14 +54,13 @@ int64_t compaction_file_search(const struct compaction_file *f, int64_t queue_of
     return low;
 }
 
-bool compaction_file_record(const struct compaction_file *f, const struct compaction_entry *e, struct slice *out)
+bool compaction_file_record(const struct compaction_file *f, const struct compaction_entry *e, struct slice *out, struct message *m)
 {
-    struct message m;
     int64_t at = e->position - f->start;
     if (at < 0 || at > f->used || e->size < RECORD_SMALLEST || e->size > f->used - at) return false;
     struct slice bytes = slice_of(f->log->bytes + at, (size_t)e->size);
-    if (record_read(bytes, &m) != RECORD_WHOLE || record_read_size(&m) != bytes.n) return false;
-    if (m.log_offset != e->position || m.queue_offset != e->queue_offset || !record_body_intact(&m)) return false;
+    if (record_read(bytes, m) != RECORD_WHOLE || record_read_size(m) != bytes.n) return false;
+    if (m->log_offset != e->position || m->queue_offset != e->queue_offset || !record_body_intact(m)) return false;
     *out = bytes;
     return true;
 }
@@ -71,11 +70,11 @@ static bool is_record(struct slice bytes, int64_t at, struct message *m)
     return record_read(bytes, m) == RECORD_WHOLE && m->log_offset == at && record_body_intact(m);
 }
 
-bool compaction_file_walk(const struct mapped_file *log, int64_t limit, int64_t *at, struct slice *record, struct message *m, uint64_t *damaged)
+bool compaction_file_walk(const struct mapped_file *log, int64_t *at, struct slice *record, struct message *m, uint64_t *damaged)
 {
     bool lost = false;
-    while (limit - *at >= RECORD_SMALLEST) {
-        struct slice rest = slice_of(log->bytes + *at, (size_t)(limit - *at));
+    while (log->size - *at >= RECORD_SMALLEST) {
+        struct slice rest = slice_of(log->bytes + *at, (size_t)(log->size - *at));
         if (is_record(rest, log->start + *at, m)) {
             *record = slice_of(rest.p, record_read_size(m));
             *at += (int64_t)record->n;
@@ -87,7 +86,7 @@ bool compaction_file_walk(const struct mapped_file *log, int64_t limit, int64_t 
         lost = true;
         *at += (int64_t)record_search(rest, 1, log->start + *at);
     }
-    *at = limit;
+    *at = log->size;
     return false;
 }
 

@@ -13,6 +13,9 @@
 
 enum { COMPACTION_ENTRY_BYTES = 46 };
 
+/* No queue gets there: what states more is damaged. */
+#define COMPACTION_OFFSET_MAX (INT64_MAX / 64)
+
 struct compaction_entry {
     int64_t position;
     int32_t size;
@@ -46,11 +49,11 @@ struct compaction_entry compaction_file_entry(const struct compaction_file *f, i
 /* The first entry of that queue offset or a later one; f->count when there is none. */
 int64_t compaction_file_search(const struct compaction_file *f, int64_t queue_offset);
 /* The record an entry points to; false when no whole record of that queue offset is there that agrees with its checksum. */
-bool compaction_file_record(const struct compaction_file *f, const struct compaction_entry *e, struct slice *out);
+bool compaction_file_record(const struct compaction_file *f, const struct compaction_entry *e, struct slice *out, struct message *m);
 
-/* From record to record through the first `limit` bytes of a log file, from *at on, which is where the next one is looked for. Bytes that
- * are no good record are passed, and counted in *damaged. False at the end. */
-bool compaction_file_walk(const struct mapped_file *log, int64_t limit, int64_t *at, struct slice *record, struct message *m, uint64_t *damaged);
+/* From record to record through a log file, from *at on, which is where the next one is looked for, whatever the entries say. Bytes that are
+ * no good record are passed, and counted in *damaged. False at the end. */
+bool compaction_file_walk(const struct mapped_file *log, int64_t *at, struct slice *record, struct message *m, uint64_t *damaged);
 
 /* What says which messages are the same: KEYS, as it stands. Empty: the message has no key, or a blank one. */
 struct slice compaction_key(const struct message *m);

@@ -66,20 +66,27 @@ static int64_t count_entries(const struct compaction_log *l, const uint8_t *byte
 static bool entry_fits(const struct compaction_file *f, int64_t i)
 {
     struct slice record;
+    struct message m;
     struct compaction_entry e = compaction_file_entry(f, i);
-    return compaction_file_record(f, &e, &record);
+    return compaction_file_record(f, &e, &record, &m);
 }
 
-/* Entry for entry: the last file was being written when the power went. */
-static bool is_chain(const struct compaction_log *l, const struct compaction_file *f)
+/* Where one ends the next one begins, or further on: a damaged record has no entry. */
+static bool is_chain(const struct compaction_file *f)
 {
     int64_t expected = f->start, last = -1;
     for (int64_t i = 0; i < f->count; i++) {
         struct compaction_entry e = compaction_file_entry(f, i);
-        if (e.position != expected || e.queue_offset <= last) return false;
+        if (e.position < expected || e.queue_offset <= last) return false;
         expected += e.size;
         last = e.queue_offset;
     }
+    return true;
+}
+
+/* Nothing is lost behind the last entry, and nothing left that was never synced. */
+static bool is_clear_behind(const struct compaction_log *l, const struct compaction_file *f)
+{
     const uint8_t *rest = f->entries->bytes + f->count * COMPACTION_ENTRY_BYTES, *end = f->entries->bytes + l->sizes.entry_bytes;
     uint8_t mark[COMPACTION_ENTRY_BYTES];
     compaction_entry_put_end(mark);
@@ -102,7 +109,7 @@ static bool take_entries(const struct compaction_log *l, struct compaction_file 
     f->used = l->sizes.log_bytes;
     f->last = -1;
     if (f->count && (!entry_fits(f, 0) || !entry_fits(f, f->count - 1))) return false;
-    if (last && !is_chain(l, f)) return false;
+    if (!is_chain(f) || !is_clear_behind(l, f)) return false;
     if (!f->count) {
         f->used = 0;
         return last;
@@ -133,31 +140,52 @@ static err_t put_in_place(struct compaction_log *l, const char *folder, int64_t 
     return e ? e : fs_sync_folder(l->fs, l->entry_folder);
 }
 
-static bool belongs(const struct compaction_log *l, const struct message *m, int64_t last)
+static bool belongs(const struct compaction_log *l, const struct message *m)
 {
-    return m->queue_offset > last && m->queue_id == l->queue_id && slice_eq(m->topic, slice_text(l->topic));
+    return m->queue_offset >= 0 && m->queue_offset <= COMPACTION_OFFSET_MAX && m->queue_id == l->queue_id && slice_eq(m->topic, slice_text(l->topic));
 }
 
-static err_t remake_entries(struct compaction_log *l, const char *folder, struct compaction_file *f, bool last_file)
+/* No checksum covers the queue offset that a record states: of two that are not in order the later one counts, if it follows those before
+ * the other one. False: this one does not count. */
+static bool follows(struct buf *units, struct compaction_file *f, const struct message *m)
 {
-    struct buf units = BUF_EMPTY;
+    struct compaction_entry e;
+    if (!f->count || m->queue_offset > f->last) return true;
+    bool fits = f->count == 1 || (compaction_entry_get(units->p + (f->count - 2) * COMPACTION_ENTRY_BYTES, &e) && e.queue_offset < m->queue_offset);
+    if (!fits) return false;
+    units->n -= COMPACTION_ENTRY_BYTES;
+    f->count--;
+    return true;
+}
+
+static void collect_entries(const struct compaction_log *l, struct compaction_file *f, struct buf *units, uint64_t *damaged)
+{
     struct slice record;
     struct message m;
-    uint64_t damaged = 0;
-    int64_t at = 0, last = -1;
+    int64_t at = 0;
     f->count = f->used = 0;
-    while (f->count + 1 < capacity(l) && compaction_file_walk(f->log, l->sizes.log_bytes, &at, &record, &m, &damaged)) {
-        if (!belongs(l, &m, last)) continue;
+    while (f->count + 1 < capacity(l) && compaction_file_walk(f->log, &at, &record, &m, damaged)) {
+        if (!belongs(l, &m) || !follows(units, f, &m)) {
+            ++*damaged;
+            continue;
+        }
         struct compaction_entry e = {f->start + at - (int64_t)record.n, (int32_t)record.n, redispatch_tag_hash(&m), m.store_ms, m.queue_offset};
-        compaction_entry_put(buf_take(&units, COMPACTION_ENTRY_BYTES), &e);
+        compaction_entry_put(buf_take(units, COMPACTION_ENTRY_BYTES), &e);
         f->used = at;
-        f->last = last = m.queue_offset;
+        f->last = m.queue_offset;
         f->count++;
     }
-    if (!last_file && f->count) compaction_entry_put_end(buf_take(&units, COMPACTION_ENTRY_BYTES));
+}
+
+static err_t remake_entries(struct compaction_log *l, const char *folder, struct compaction_file *f, bool last)
+{
+    struct buf units = BUF_EMPTY;
+    uint64_t damaged = 0;
+    collect_entries(l, f, &units, &damaged);
+    if (!last && f->count) compaction_entry_put_end(buf_take(&units, COMPACTION_ENTRY_BYTES));
     log_warn("store.compaction_entries_remade topic=\"%s\" queue=%d position=%" PRId64 " entries=%" PRId64 " damaged=%" PRIu64, l->topic, l->queue_id,
              f->start, f->count, damaged);
-    if (f->entries) free_map(f->entries);
+    free_map(f->entries);
     f->entries = NULL;
     err_t e = put_in_place(l, folder, f->start, buf_slice(&units));
     buf_done(&units);

@@ -16,7 +16,7 @@ void compaction_round_begin(struct compaction_round *r, struct compaction_log *l
     size_t n = compaction_log_count(l) - 1;
     const struct compaction_file *current = compaction_log_file(l, n);
     assert(compaction_log_is_ripe(l));
-    *r = (struct compaction_round){.log = l, .old_position = l->position, .last = l->position, .begun_ms = now_ms};
+    *r = (struct compaction_round){.log = l, .old_position = l->position, .last = l->position, .before = -1, .begun_ms = now_ms};
     for (size_t i = 0; i < n; i++) {
         const struct compaction_file *f = compaction_log_file(l, i);
         mapped_file_pin(f->log);
@@ -32,15 +32,20 @@ void compaction_round_begin(struct compaction_round *r, struct compaction_log *l
 
 /* --- thread: worker --- */
 
-/* The next record of all files; false at their end. *left counts down what may still be read in this slice. */
+/* The next message of all files, and those alone that a reader would get; false at the end. *left counts down what may still be read in
+ * this slice. */
 static bool next_record(struct compaction_round *r, int64_t *left, struct slice *record, struct message *m)
 {
-    for (; r->file < file_count(r); r->file++, r->at = 0) {
+    for (; r->file < file_count(r); r->file++, r->entry = 0) {
         const struct compaction_file *f = file_at(r, r->file);
-        int64_t before = r->at;
-        bool found = compaction_file_walk(f->log, f->used, &r->at, record, m, &r->damaged);
-        *left -= r->at - before;
-        if (found) return true;
+        while (r->entry < f->count) {
+            struct compaction_entry e = compaction_file_entry(f, r->entry++);
+            *left -= COMPACTION_ENTRY_BYTES + e.size;
+            bool good = e.queue_offset > r->before && compaction_file_record(f, &e, record, m);
+            if (good) r->before = e.queue_offset;
+            else r->damaged++;
+            if (good) return true;
+        }
     }
     return false;
 }
@@ -49,7 +54,8 @@ static err_t begin_copy(struct compaction_round *r)
 {
     r->phase = COMPACTION_COPY;
     r->file = 0;
-    r->at = 0;
+    r->entry = 0;
+    r->before = -1;
     r->damaged = 0;   /* counted again, this time in all files */
     err_t e = compaction_swap_prepare(r->log->fs, r->log->log_folder, r->log->entry_folder);
     compaction_writer_begin(&r->writer, r->log->fs, r->log_aside, r->entries_aside, r->log->sizes, NULL);

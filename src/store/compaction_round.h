@@ -21,14 +21,15 @@ struct compaction_round {
     enum compaction_phase phase;
     struct buf files;                /* struct compaction_file: what it reads */
     size_t file;                     /* which one it is at … */
-    int64_t at;                      /* … and where in it */
+    int64_t entry;                   /* … and where in it */
+    int64_t before;                  /* queue offset of the message before it */
     int64_t old_position;
     int64_t last;                    /* newest offset in the map; messages behind it stay as they are */
     struct offset_map map;
     struct compaction_writer writer;
     char log_aside[PATH_BYTES], entries_aside[PATH_BYTES];
     struct compaction_swap swap;
-    uint64_t read, kept, damaged;    /* messages; damaged: pieces that are no message */
+    uint64_t read, kept, damaged;    /* messages; damaged: entries that point to none */
     int64_t begun_ms;
     bool changes;                    /* the files are replaced; false: nothing in them was old */
 };

@@ -257,8 +257,11 @@ static err_t finish_or_undo(struct compaction_swap *s, struct slice bytes)
 
 static void note_deleted(void *ctx, const char *name)
 {
-    size_t n = strlen(name), end = strlen(DELETED);
-    if (n > end && !strcmp(name + n - end, DELETED)) buf_put(ctx, name, n + 1);
+    char plain[FILE_NAME_DIGITS + 1];
+    int64_t start;
+    if (strlen(name) != FILE_NAME_DIGITS + strlen(DELETED) || strcmp(name + FILE_NAME_DIGITS, DELETED)) return;
+    snprintf(plain, sizeof plain, "%s", name);
+    if (segment_start(plain, &start)) buf_put(ctx, name, strlen(name) + 1);
 }
 
 static void note_start(void *ctx, const char *name)

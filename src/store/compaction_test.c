@@ -121,6 +121,20 @@ static struct buf consume_topic(struct store_fixture *f, const char *topic, int6
     return out;
 }
 
+static int count_messages(struct store_fixture *f)
+{
+    int count = 0;
+    for (int64_t offset = 0; offset < store_fixture_max(f, TOPIC, 0); count++) {
+        struct read_request r = {.topic = SLICE(TOPIC), .offset = offset, .max_messages = 1, .max_bytes = 1 << 20, .max_scan = 1000};
+        struct read_result got;
+        store_read(f->store, &r, &got);
+        EXPECT_EQ(got.status, READ_FOUND);
+        offset = got.next_offset;
+        read_result_release(&got);
+    }
+    return count;
+}
+
 static void expect_from(struct store_fixture *f, int64_t offset, const char *text)
 {
     for (int32_t at_once = 1; at_once < 40; at_once += 13) {
@@ -557,7 +571,7 @@ static void overwrite(struct store_fixture *f, const char *path, int64_t at, con
 TEST(compaction, entries_that_are_missing_or_damaged_are_made_again_from_the_records)
 {
     static const char *const names[] = {ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000002300"};
-    for (int damage = 0; damage < 4; damage++) {
+    for (int damage = 0; damage < 6; damage++) {
         struct store_fixture *f = compacted(16);
         store_fixture_close(f);
         EXPECT(is_there(f, names[1]));
@@ -565,7 +579,9 @@ TEST(compaction, entries_that_are_missing_or_damaged_are_made_again_from_the_rec
             if (damage == 0) EXPECT_OK(fs_remove(sim_fs_disk(f->disk), names[i]));
             if (damage == 1) overwrite(f, names[i], 0, "garbage!", 8);
             if (damage == 2) overwrite(f, names[i], 8, "\0\0\0\1", 4);
-            if (damage == 3) {
+            if (damage == 3) overwrite(f, names[i], 2 * 46, (const uint8_t[46]){0}, 46);
+            if (damage == 4) overwrite(f, names[i], 3 * 46 + 28, "\0\1", 2);   /* a queue offset that leads far ahead */
+            if (damage == 5) {
                 struct file *file;
                 EXPECT_OK(fs_open(sim_fs_disk(f->disk), names[i], FILE_WRITE, &file));
                 EXPECT_OK(file_set_size(file, 50));
@@ -574,6 +590,7 @@ TEST(compaction, entries_that_are_missing_or_damaged_are_made_again_from_the_rec
         }
         start(f);
         expect_all(f, "2:a2 17:b17 27:c27");
+        EXPECT_EQ(count_messages(f), 26);
         fill(f, 2 * ENTRIES);
         compact(f);
         expect_all(f, "2:a2 17:b17 27:c27");
