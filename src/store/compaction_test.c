@@ -682,6 +682,26 @@ TEST(compaction, a_change_over_that_the_original_did_not_end_is_ended)
     store_fixture_free(f);
 }
 
+/* … or before the new ones were on disk, which the power took. */
+TEST(compaction, old_files_that_the_original_had_renamed_come_back_where_no_new_ones_are)
+{
+    static const char *const files[] = {
+        LOG_FOLDER "/00000000000000000000", LOG_FOLDER "/00000000000000002300", ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000002300",
+    };
+    struct store_fixture *f = compacted(26);
+    store_fixture_close(f);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char renamed[128];
+        snprintf(renamed, sizeof renamed, "%s.delete", files[i]);
+        EXPECT_OK(fs_rename(sim_fs_disk(f->disk), files[i], renamed));
+    }
+    start(f);
+    expect_all(f, "2:a2 17:b17 27:c27");
+    EXPECT_EQ(count_messages(f), 26);
+    EXPECT(!is_there(f, LOG_FOLDER "/damaged"));
+    store_fixture_free(f);
+}
+
 TEST(compaction, a_record_that_is_on_its_way_outlives_the_file_it_lay_in)
 {
     struct store_fixture *f = begin(22);
