@@ -260,7 +260,7 @@ static void note_deleted(void *ctx, const char *name)
     char plain[FILE_NAME_DIGITS + 1];
     int64_t start;
     if (strlen(name) != FILE_NAME_DIGITS + strlen(DELETED) || strcmp(name + FILE_NAME_DIGITS, DELETED)) return;
-    snprintf(plain, sizeof plain, "%s", name);
+    snprintf(plain, sizeof plain, "%.*s", FILE_NAME_DIGITS, name);
     if (segment_start(plain, &start)) buf_put(ctx, name, strlen(name) + 1);
 }
 
