@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    FEED_MS = 1000,                 /* how long messages may wait for others to come along */
+    FEED_MS = 1000,                 /* from one look for messages to be copied to the next: each copy is synced */
     RETRY_MS = 5000,
     CATCH_UP_BYTES = 256 << 20,     /* at a stop; what is behind it is the next start's */
 };
@@ -231,12 +231,16 @@ static void go_on(struct compaction *c)
     if (!r->active && !c->round_timer.armed && ripe_log(c)) timer_start(c->s->tasks, &c->round_timer, c->s->options.compaction.interval_ms);
 }
 
-static void feed_timer_fired(void *ctx)
+static void end_waiting(struct compaction *c)
 {
-    struct compaction *c = ctx;
     struct map_entry *e;
     for (size_t at = 0; (e = map_next(&c->logs, &at));) ((struct compaction_log *)e->value)->waits = false;
-    go_on(c);
+}
+
+static void feed_timer_fired(void *ctx)
+{
+    end_waiting(ctx);
+    go_on(ctx);
 }
 
 static void round_timer_fired(void *ctx)
@@ -516,6 +520,7 @@ void compaction_stop(struct compaction *c)
     if (job_runs(c)) return;   /* its end comes back here */
     remove_doomed(c);
     if (c->rounds.active) end_round(c);
+    end_waiting(c);
     catch_up(c);
 }
 

@@ -23,7 +23,7 @@ struct compaction_log {
     int64_t position;                /* up to here (included) only the newest message of each key is left; -1: no round yet */
     struct damage damage;            /* positions */
     bool attached;                   /* has been compared with its queue */
-    bool waits;                      /* the last try to add messages failed: the next one comes later */
+    bool waits;                      /* more messages are added later: others may come along, or the last try failed */
     bool complained;                 /* … which was told */
 };
 

@@ -403,6 +403,33 @@ TEST(compaction, nothing_is_copied_before_the_commit_log_is_synced)
     store_fixture_free(f);
 }
 
+TEST(compaction, messages_that_come_while_others_are_copied_wait_for_the_next_second)
+{
+    struct store_fixture *f = prepare(29);
+    f->options.sync_flush = true;
+    start(f);
+    send(f, "a", "a0");
+    fake_tasks_advance(&f->tasks, 1000);
+    for (struct work *w; (w = fake_tasks_take_work(&f->tasks));) {
+        bool copied = is_there(f, LOG_FOLDER);
+        if (copied) send(f, "b", "b1");   /* visible and synced when the copy ends */
+        uint64_t given = f->tasks.jobs_given;
+        w->done(w);
+        if (!copied) continue;
+        EXPECT_EQ(f->tasks.jobs_given, given);
+        break;
+    }
+    struct buf entries = content(f, ENTRY_FOLDER "/00000000000000000000");
+    EXPECT(get_be64(entries.p + 46) == 0);
+    buf_done(&entries);
+    pass(f, 1000);
+    entries = content(f, ENTRY_FOLDER "/00000000000000000000");
+    EXPECT(get_be64(entries.p + 46) > 0);
+    buf_done(&entries);
+    expect_all(f, "0:a0 1:b1");
+    store_fixture_free(f);
+}
+
 TEST(compaction, a_queue_whose_log_and_entries_were_lost_goes_on_behind_what_was_kept)
 {
     struct store_fixture *f = begin(11);
