@@ -45,7 +45,8 @@ static struct compaction_sizes sizes_of(const struct compaction_options *o)
 static err_t open_log(struct compaction *c, struct slice topic, int32_t queue_id, struct compaction_log **out)
 {
     char key[COMPACTION_KEY_BYTES];
-    err_t e = compaction_log_open(c->s->fs, c->folder, topic, queue_id, sizes_of(&c->s->options.compaction), compaction_position(c, topic, queue_id), out);
+    struct compaction_sizes sizes = sizes_of(&c->s->options.compaction);
+    err_t e = compaction_log_open(c->s->fs, c->folder, topic, queue_id, sizes, compaction_position(c, topic, queue_id), out);
     if (e) return e;
     map_put(&c->logs, compaction_key_of(topic, queue_id, key), *out);
     return NULL;
@@ -159,8 +160,9 @@ static void round_finished(struct compaction *c)
     uint64_t read = r->read, kept = r->kept, damaged = r->damaged;
     int64_t ms = tasks_mono_ms(c->s->tasks) - r->begun_ms;
     end_round(c);
-    log_info("store.compacted topic=\"%s\" queue=%d messages=%" PRIu64 " kept=%" PRIu64 " damaged=%" PRIu64 " files=%zu files_before=%zu position=%" PRId64
-             " ms=%" PRId64, l->topic, l->queue_id, read, kept, damaged, compaction_log_count(l), before, l->position, ms);
+    log_info("store.compacted topic=\"%s\" queue=%d messages=%" PRIu64 " kept=%" PRIu64 " damaged=%" PRIu64 " files=%zu"
+             " files_before=%zu position=%" PRId64 " ms=%" PRId64, l->topic, l->queue_id, read, kept, damaged, compaction_log_count(l), before,
+             l->position, ms);
     compaction_position_set(c, slice_text(l->topic), l->queue_id, l->position);
     buf_clear(&c->rounds.text);
     compaction_positions_encode(c, &c->rounds.text);
@@ -354,91 +356,11 @@ err_t compaction_check_size(const struct compaction *c, struct slice topic, int3
     const struct compaction_log *l = compaction_log_of(c, topic, queue_id);
     int64_t limit = (l ? l->sizes : sizes_of(&c->s->options.compaction)).log_bytes - RECORD_BLANK_BYTES;
     if ((int64_t)bytes <= limit) return NULL;
-    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: %zu bytes do not fit into a file of the compaction log, see compactionMappedFileSize", bytes);
+    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: %zu bytes do not fit into a file of the compaction log"
+                   " (compactionMappedFileSize)", bytes);
 }
 
-/* --- reading --- */
-
-int64_t compaction_first(struct compaction *c, struct slice topic, int32_t queue_id)
-{
-    const struct compaction_log *l = compaction_log_of(c, topic, queue_id);
-    return l && l->attached ? compaction_log_first(l) : -1;
-}
-
-static bool is_full(const struct read_request *r, const struct read_result *out, int32_t more)
-{
-    if (!out->messages) return false;
-    return out->messages >= r->max_messages || out->bytes + (size_t)more > (size_t)r->max_bytes;
-}
-
-/* False when there is no slice left for it. */
-static bool add_record(const struct compaction_file *f, struct slice record, struct read_result *out)
-{
-    struct pinned *last = out->slices ? &out->slice[out->slices - 1] : NULL;
-    if (last && last->bytes.p + last->bytes.n == record.p && last->owner == f->log) {
-        last->bytes.n += record.n;
-    } else {
-        if (out->slices == READ_SLICES_MAX) return false;
-        mapped_file_pin(f->log);
-        out->slice[out->slices++] = (struct pinned){record, mapped_file_unpin, f->log};
-    }
-    out->messages++;
-    out->bytes += record.n;
-    return true;
-}
-
-static bool matches(const struct read_filter *filter, const struct compaction_entry *e, struct slice record)
-{
-    if (!filter) return true;
-    return (!filter->entry || filter->entry(filter->ctx, e->tag_hash)) && (!filter->record || filter->record(filter->ctx, record));
-}
-
-static void note_damage(struct compaction_log *l, int64_t position)
-{
-    char text[TOPIC_BYTES_MAX + 100];
-    snprintf(text, sizeof text, "no good message is here, in the compaction log of queue %d of topic '%s'", l->queue_id, l->topic);
-    damage_add_record(&l->damage, position, text);
-}
-
-/* Looks at one entry; false: it does not fit any more. One that leads back is damaged. */
-static bool read_entry(struct compaction_log *l, size_t file, const struct read_request *r, const struct compaction_entry *e, struct read_result *out)
-{
-    const struct compaction_file *f = compaction_log_file(l, file);
-    struct slice record;
-    struct message m;
-    if (is_full(r, out, e->size)) return false;
-    if (e->queue_offset < out->next_offset || !compaction_file_record(f, e, &record, &m)) {
-        note_damage(l, e->position);
-        return true;
-    }
-    if (matches(r->filter, e, record) && !add_record(f, record, out)) return false;
-    out->next_offset = e->queue_offset + 1;
-    return true;
-}
-
-bool compaction_read(struct compaction *c, const struct consume_queue *q, struct read_request *r, struct read_result *out)
-{
-    struct compaction_log *l = compaction_log_of(c, q->topic->name, q->queue_id);
-    struct compaction_cursor at;
-    struct compaction_entry e;
-    if (!l || !l->attached || compaction_log_first(l) < 0) return false;
-    out->min_offset = compaction_log_first(l);
-    if (r->offset >= l->next) return false;
-    bool more = compaction_log_seek(l, r->offset, &at) && compaction_log_get(l, &at, &e);
-    int32_t scanned = 0;
-    for (; more && scanned < r->max_scan && read_entry(l, at.file, r, &e, out); scanned++) {
-        at.entry++;
-        more = compaction_log_get(l, &at, &e);
-    }
-    if (!more && !scanned) {   /* a gap up to where the commit log goes on */
-        r->offset = out->next_offset = l->next;
-        return false;
-    }
-    if (!more && !out->messages) out->next_offset = l->next;
-    if (out->next_offset == r->offset) out->next_offset++;   /* nothing but damage: not there again */
-    out->status = out->messages ? READ_FOUND : READ_NO_MATCH;
-    return true;
-}
+/* --- what it tells the store --- */
 
 size_t compaction_damaged(const struct compaction *c)
 {

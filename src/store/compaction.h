@@ -4,7 +4,7 @@
  * Files    root/compaction/: compactionLog/, compactionCq/ (compaction_log.h), position-checkpoint
  * Facts    docs/protocol/compaction.md
  * Threads  loop; one job at a time runs on a worker. compaction_set() blocks when there are files of that topic, so at the start only
- * Errors   none stops the store: what cannot be copied or compacted is logged once and tried again, and the log keeps its files meanwhile */
+ * Errors   none stops the store: what cannot be copied or compacted is logged once and tried again; the log keeps its files meanwhile */
 #ifndef SKYLARK_STORE_COMPACTION_H
 #define SKYLARK_STORE_COMPACTION_H
 

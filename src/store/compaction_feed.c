@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* Of one job. Each ends with syncs, so a few large ones are better than many small ones; finding 32768 entries takes the loop about a millisecond. */
+/* Of one job. Each ends with syncs: few large ones are better than many small ones. Finding 32768 entries takes the loop a millisecond. */
 enum { FEED_ENTRIES = 32768, FEED_BYTES = 16 << 20, ENTRIES_AT_ONCE = 128 };
 
 /* A message to be copied. */
@@ -133,8 +133,8 @@ static bool prepare(struct compaction *c, struct compaction_log *l, struct consu
 static void complain(struct compaction_log *l, err_t e)
 {
     if (!l->complained)
-        log_warn("store.compaction_behind topic=\"%s\" queue=%d why=\"%s\" text=\"tried again; the commit log keeps its files meanwhile\"", l->topic,
-                 l->queue_id, err_text(e));
+        log_warn("store.compaction_behind topic=\"%s\" queue=%d why=\"%s\" text=\"tried again; the commit log keeps its files meanwhile\"",
+                 l->topic, l->queue_id, err_text(e));
     l->waits = l->complained = true;
 }
 
@@ -207,7 +207,10 @@ err_t compaction_feed_end(struct compaction *c)
     return e;
 }
 
-void compaction_feed_init(struct compaction_feed *f, void (*done)(struct work *w)) { f->work = (struct work){.run = run_feed, .done = done}; }
+void compaction_feed_init(struct compaction_feed *f, void (*done)(struct work *w))
+{
+    f->work = (struct work){.run = run_feed, .done = done};
+}
 
 void compaction_feed_done(struct compaction_feed *f)
 {

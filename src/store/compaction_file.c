@@ -30,7 +30,8 @@ bool compaction_entry_get(const uint8_t *p, struct compaction_entry *out)
         .position = (int64_t)get_be64(p), .size = (int32_t)get_be32(p + 8), .tag_hash = (int64_t)get_be64(p + 12),
         .store_ms = (int64_t)get_be64(p + 20), .queue_offset = (int64_t)get_be64(p + 28),
     };
-    if (e.position < 0 || e.size <= 0 || e.queue_offset < 0 || e.queue_offset > COMPACTION_OFFSET_MAX || (int16_t)get_be16(p + 36) <= 0) return false;
+    if (e.position < 0 || e.size <= 0 || (int16_t)get_be16(p + 36) <= 0) return false;
+    if (e.queue_offset < 0 || e.queue_offset > COMPACTION_OFFSET_MAX) return false;
     *out = e;
     return true;
 }

@@ -142,7 +142,8 @@ static err_t put_in_place(struct compaction_log *l, const char *folder, int64_t 
 
 static bool belongs(const struct compaction_log *l, const struct message *m)
 {
-    return m->queue_offset >= 0 && m->queue_offset <= COMPACTION_OFFSET_MAX && m->queue_id == l->queue_id && slice_eq(m->topic, slice_text(l->topic));
+    if (m->queue_offset < 0 || m->queue_offset > COMPACTION_OFFSET_MAX) return false;
+    return m->queue_id == l->queue_id && slice_eq(m->topic, slice_text(l->topic));
 }
 
 /* No checksum covers the queue offset that a record states: of two that are not in order the later one counts, if it follows those before
@@ -151,8 +152,8 @@ static bool follows(struct buf *units, struct compaction_file *f, const struct m
 {
     struct compaction_entry e;
     if (!f->count || m->queue_offset > f->last) return true;
-    bool fits = f->count == 1 || (compaction_entry_get(units->p + (f->count - 2) * COMPACTION_ENTRY_BYTES, &e) && e.queue_offset < m->queue_offset);
-    if (!fits) return false;
+    const uint8_t *before = f->count > 1 ? units->p + (f->count - 2) * COMPACTION_ENTRY_BYTES : NULL;
+    if (before && (!compaction_entry_get(before, &e) || e.queue_offset >= m->queue_offset)) return false;
     units->n -= COMPACTION_ENTRY_BYTES;
     f->count--;
     return true;
@@ -169,7 +170,7 @@ static void collect_entries(const struct compaction_log *l, struct compaction_fi
             ++*damaged;
             continue;
         }
-        struct compaction_entry e = {f->start + at - (int64_t)record.n, (int32_t)record.n, redispatch_tag_hash(&m), m.store_ms, m.queue_offset};
+        struct compaction_entry e = {m.log_offset, (int32_t)record.n, redispatch_tag_hash(&m), m.store_ms, m.queue_offset};
         compaction_entry_put(buf_take(units, COMPACTION_ENTRY_BYTES), &e);
         f->used = at;
         f->last = m.queue_offset;
@@ -183,8 +184,8 @@ static err_t remake_entries(struct compaction_log *l, const char *folder, struct
     uint64_t damaged = 0;
     collect_entries(l, f, &units, &damaged);
     if (!last && f->count) compaction_entry_put_end(buf_take(&units, COMPACTION_ENTRY_BYTES));
-    log_warn("store.compaction_entries_remade topic=\"%s\" queue=%d position=%" PRId64 " entries=%" PRId64 " damaged=%" PRIu64, l->topic, l->queue_id,
-             f->start, f->count, damaged);
+    log_warn("store.compaction_entries_remade topic=\"%s\" queue=%d position=%" PRId64 " entries=%" PRId64 " damaged=%" PRIu64, l->topic,
+             l->queue_id, f->start, f->count, damaged);
     free_map(f->entries);
     f->entries = NULL;
     err_t e = put_in_place(l, folder, f->start, buf_slice(&units));
@@ -282,7 +283,8 @@ static err_t load_file(struct compaction_log *l, const char *folder, int64_t sta
         return NULL;
     }
     drop_file(&f);
-    return e ? e : set_aside(l, start, f.count ? "its messages are older than those of the file before it" : "no message can be read in it");
+    if (e) return e;
+    return set_aside(l, start, f.count ? "its messages are older than those of the file before it" : "no message can be read in it");
 }
 
 static void note_start(void *ctx, const char *name)
@@ -326,7 +328,8 @@ static err_t adopt_sizes(struct compaction_log *l, const struct buf *starts)
     int64_t log_bytes = 0, entry_bytes = 0;
     err_t e = size_of(l, l->log_folder, start_at(starts, 0), &log_bytes);
     if (!e) e = size_of(l, l->entry_folder, start_at(starts, 0), &entry_bytes);
-    if (e || entry_bytes < 2 * COMPACTION_ENTRY_BYTES || entry_bytes % COMPACTION_ENTRY_BYTES || entry_bytes > ENTRY_FILE_BYTES_MAX) return e;
+    if (e || entry_bytes < 2 * COMPACTION_ENTRY_BYTES || entry_bytes > ENTRY_FILE_BYTES_MAX) return e;
+    if (entry_bytes % COMPACTION_ENTRY_BYTES) return NULL;
     if (log_bytes < entry_bytes || log_bytes % entry_bytes) return NULL;
     if (starts->n > sizeof(int64_t) && start_at(starts, 1) % log_bytes) return NULL;
     l->sizes = (struct compaction_sizes){log_bytes, entry_bytes};
@@ -352,8 +355,8 @@ static int64_t end_of(const struct compaction_log *l)
     return 0;
 }
 
-err_t compaction_log_open(struct fs *fs, const char *folder, struct slice topic, int32_t queue_id, struct compaction_sizes sizes, int64_t position,
-                          struct compaction_log **out)
+err_t compaction_log_open(struct fs *fs, const char *folder, struct slice topic, int32_t queue_id, struct compaction_sizes sizes,
+                          int64_t position, struct compaction_log **out)
 {
     struct compaction_log *l = must_zero(sizeof *l);
     l->fs = fs;
@@ -450,7 +453,8 @@ static bool has_map(const struct compaction_file *by, size_t n, const struct map
     return false;
 }
 
-void compaction_log_replace(struct compaction_log *l, size_t from, size_t count, const struct compaction_file *by, size_t n, struct buf *unused)
+void compaction_log_replace(struct compaction_log *l, size_t from, size_t count, const struct compaction_file *by, size_t n,
+                            struct buf *unused)
 {
     struct buf files = BUF_EMPTY;
     size_t all = compaction_log_count(l);
@@ -469,7 +473,9 @@ void compaction_log_replace(struct compaction_log *l, size_t from, size_t count,
 bool compaction_log_is_ripe(const struct compaction_log *l)
 {
     size_t n = compaction_log_count(l);
-    return n >= 2 && compaction_log_file(l, n - 1)->count && compaction_log_file(l, n - 2)->count && compaction_log_file(l, n - 2)->last > l->position;
+    if (n < 2 || !compaction_log_file(l, n - 1)->count) return false;
+    const struct compaction_file *full = compaction_log_file(l, n - 2);
+    return full->count && full->last > l->position;
 }
 
 bool compaction_log_seek(const struct compaction_log *l, int64_t queue_offset, struct compaction_cursor *out)

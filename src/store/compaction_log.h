@@ -29,8 +29,8 @@ struct compaction_log {
 
 /* Opens what is there, and makes it whole: a round that was cut off is finished or undone, entries and records agree.
  * `folder` is root/compaction; the topic a legal one. */
-err_t compaction_log_open(struct fs *fs, const char *folder, struct slice topic, int32_t queue_id, struct compaction_sizes sizes, int64_t position,
-                          struct compaction_log **out) MUST_CHECK;
+err_t compaction_log_open(struct fs *fs, const char *folder, struct slice topic, int32_t queue_id, struct compaction_sizes sizes,
+                          int64_t position, struct compaction_log **out) MUST_CHECK;
 /* NULL is fine. */
 void compaction_log_free(struct compaction_log *l);
 /* The queue ends there: what states a later offset is left from another queue of that name, or from messages that the commit log lost. */
@@ -45,7 +45,8 @@ static inline struct compaction_file *compaction_log_file(const struct compactio
 int64_t compaction_log_first(const struct compaction_log *l);
 /* Replaces the files [from, from + count) by others. The maps of those that go, if they are not among the new ones, are added to
  * `unused` (struct mapped_file *). */
-void compaction_log_replace(struct compaction_log *l, size_t from, size_t count, const struct compaction_file *by, size_t n, struct buf *unused);
+void compaction_log_replace(struct compaction_log *l, size_t from, size_t count, const struct compaction_file *by, size_t n,
+                            struct buf *unused);
 /* There is a file, other than the last, with messages that no round has been through. */
 bool compaction_log_is_ripe(const struct compaction_log *l);
 

@@ -125,8 +125,8 @@ static void take_new_files(struct compaction_round *r, struct buf *unused)
 {
     struct buf pieces = r->writer.full;
     r->writer.full = BUF_EMPTY;   /* their maps are the log's now */
-    compaction_log_replace(r->log, 0, file_count(r), (const struct compaction_file *)(const void *)pieces.p, pieces.n / sizeof(struct compaction_file),
-                           unused);
+    const struct compaction_file *fresh = (const struct compaction_file *)(const void *)pieces.p;
+    compaction_log_replace(r->log, 0, file_count(r), fresh, pieces.n / sizeof *fresh, unused);
     buf_done(&pieces);
 }
 

@@ -1,4 +1,4 @@
-/* compaction_state.h - the parts of compaction, seen by its own files only (compaction.c, compaction_feed.c, compaction_positions.c).
+/* compaction_state.h - the parts of compaction, seen by its own files only (compaction.c, and the feed, the positions, the reads).
  * Threads  loop; a job runs on a worker and touches nothing but what it was handed */
 #ifndef SKYLARK_STORE_COMPACTION_STATE_H
 #define SKYLARK_STORE_COMPACTION_STATE_H

@@ -251,7 +251,8 @@ static err_t finish_or_undo(struct compaction_swap *s, struct slice bytes)
         struct compaction_file f = {.start = (int64_t)get_be64(rest.p)};
         buf_put(&s->pieces, &f, sizeof f);
     }
-    log_info("store.compaction_finished folder=\"%s\" files=%zu text=\"the last run was cut off in the middle of it\"", s->log_folder, piece_count(s));
+    log_info("store.compaction_finished folder=\"%s\" files=%zu text=\"the last run was cut off in the middle of it\"", s->log_folder,
+             piece_count(s));
     return finish(s);
 }
 

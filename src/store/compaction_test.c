@@ -19,7 +19,8 @@ static struct store_fixture *prepare(uint64_t seed)
 {
     struct store_fixture *f = store_fixture_new(seed);
     f->options.clean = (struct clean_options){
-        .interval_ms = 10000, .reserved_ms = 24 * HOUR_MS, .hours = (1u << 24) - 1, .used_percent = 75, .force_percent = 85, .full_percent = 90, .batch = 10,
+        .interval_ms = 10000, .reserved_ms = 24 * HOUR_MS, .hours = (1u << 24) - 1, .used_percent = 75, .force_percent = 85,
+        .full_percent = 90, .batch = 10,
     };
     f->options.max_message_bytes = 4096;
     f->options.compaction = (struct compaction_options){
@@ -94,7 +95,8 @@ static struct buf consume_topic(struct store_fixture *f, const char *topic, int6
     struct buf out = BUF_EMPTY;
     int64_t last = -1;
     for (;;) {
-        struct read_request r = {.topic = slice_text(topic), .offset = offset, .max_messages = at_once, .max_bytes = 1 << 20, .max_scan = 1000};
+        struct read_request r = {
+            .topic = slice_text(topic), .offset = offset, .max_messages = at_once, .max_bytes = 1 << 20, .max_scan = 1000};
         struct read_result got;
         store_read(f->store, &r, &got);
         for (size_t i = 0; i < got.slices; i++) {
@@ -713,7 +715,8 @@ TEST(compaction, a_change_over_that_the_original_did_not_end_is_ended)
 TEST(compaction, old_files_that_the_original_had_renamed_come_back_where_no_new_ones_are)
 {
     static const char *const files[] = {
-        LOG_FOLDER "/00000000000000000000", LOG_FOLDER "/00000000000000002300", ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000002300",
+        LOG_FOLDER "/00000000000000000000", LOG_FOLDER "/00000000000000002300",
+        ENTRY_FOLDER "/00000000000000000000", ENTRY_FOLDER "/00000000000000002300",
     };
     struct store_fixture *f = compacted(26);
     store_fixture_close(f);
@@ -883,7 +886,8 @@ static void model_send(struct model *m)
 {
     char key[32], body[32], properties[64];
     if (m->count == MODEL_MESSAGES) return;
-    struct model_message sent = {.key = (int)random_below(&m->random, MODEL_KEYS), .number = m->number++, .empty = random_below(&m->random, 10) == 0};
+    struct model_message sent = {.key = (int)random_below(&m->random, MODEL_KEYS), .number = m->number++};
+    sent.empty = random_below(&m->random, 10) == 0;
     snprintf(key, sizeof key, "key%d", sent.key);
     snprintf(body, sizeof body, "%u", sent.number);
     struct message msg = store_fixture_message(TOPIC, 0, sent.empty ? "" : body);
@@ -919,7 +923,9 @@ static void model_read(struct model *m)
     memset(m->seen, 0, sizeof m->seen);
     int64_t end = store_fixture_max(m->f, TOPIC, 0), last = -1;
     for (int64_t offset = 0; offset < end;) {
-        struct read_request r = {.topic = SLICE(TOPIC), .offset = offset, .max_messages = 1 + (int32_t)random_below(&m->random, 20), .max_bytes = 1 << 20, .max_scan = 50};
+        int32_t at_once = 1 + (int32_t)random_below(&m->random, 20);
+        struct read_request r = {
+            .topic = SLICE(TOPIC), .offset = offset, .max_messages = at_once, .max_bytes = 1 << 20, .max_scan = 50};
         struct read_result got;
         store_read(m->f->store, &r, &got);
         for (size_t i = 0; i < got.slices; i++) {

@@ -38,17 +38,18 @@ static void check_message(struct kept_queue *q, int64_t at, const struct compact
     else if (step.kind == LOG_BAD_CHECKSUM)
         report_add(&q->c->r, DAMAGE, q->file, at, passed, "its message at %" PRId64 " does not agree with its checksum", e->position);
     else if (step.kind != LOG_RECORD || step.size != e->size || step.message.queue_offset != e->queue_offset)
-        report_add(&q->c->r, DAMAGE, q->file, at, passed, "it points to %" PRId64 ", where no message of %d bytes and queue offset %" PRId64 " begins",
-                   e->position, e->size, e->queue_offset);
+        report_add(&q->c->r, DAMAGE, q->file, at, passed,
+                   "it points to %" PRId64 ", where no message of %d bytes and queue offset %" PRId64 " begins", e->position, e->size,
+                   e->queue_offset);
     err_free(error);
 }
 
 /* False: what follows is not looked at. */
 static bool check_entry(struct kept_queue *q, int64_t at, const struct compaction_entry *e)
 {
-    if (e->position != q->expected || e->queue_offset <= q->last) {
-        report_add(&q->c->r, q->level, q->file, at, remade, "position %" PRId64 " and queue offset %" PRId64 " do not follow those before it", e->position,
-                   e->queue_offset);
+    if (e->position < q->expected || e->queue_offset <= q->last) {
+        report_add(&q->c->r, q->level, q->file, at, remade,
+                   "position %" PRId64 " and queue offset %" PRId64 " do not follow those before it", e->position, e->queue_offset);
         return false;
     }
     check_message(q, at, e);
@@ -74,7 +75,8 @@ static void check_entries(struct kept_queue *q, struct slice bytes)
     struct compaction_entry e;
     for (; at + COMPACTION_ENTRY_BYTES <= bytes.n && compaction_entry_get(bytes.p + at, &e); at += COMPACTION_ENTRY_BYTES)
         if (!check_entry(q, (int64_t)at, &e)) return;
-    if (!is_end(slice_skip(bytes, at))) report_add(&q->c->r, q->level, q->file, (int64_t)at, remade, "there is something else than entries");
+    if (!is_end(slice_skip(bytes, at)))
+        report_add(&q->c->r, q->level, q->file, (int64_t)at, remade, "there is something else than entries");
 }
 
 static void check_pair(struct kept_queue *q, const char *name)
@@ -120,12 +122,13 @@ static void check_leftovers(struct kept_queue *q)
     struct buf aside = BUF_EMPTY, damaged = BUF_EMPTY;
     names_of(q, COMPACTING, &aside);
     name_in(folder, LOGS, q, COMPACTING);
-    if (view_name_count(&aside)) report_add(&q->c->r, NOTE, folder, -1, "finishes it, or removes it", "a compaction is under way, or was cut off");
+    if (view_name_count(&aside))
+        report_add(&q->c->r, NOTE, folder, -1, "finishes it, or removes it", "a compaction is under way, or was cut off");
     names_of(q, "damaged", &damaged);
     name_in(folder, LOGS, q, "damaged");
     if (view_name_count(&damaged))
-        report_add(&q->c->r, DAMAGE, folder, -1, "does not read it; it may be removed", "%zu files were set aside because they could not be used",
-                   view_name_count(&damaged));
+        report_add(&q->c->r, DAMAGE, folder, -1, "does not read it; it may be removed",
+                   "%zu files were set aside because they could not be used", view_name_count(&damaged));
     view_names_done(&aside);
     view_names_done(&damaged);
 }
@@ -155,8 +158,10 @@ static void check_topic(struct check *c, const char *topic)
     if (!queue_topic_is_legal(slice_text(topic))) return;
     snprintf(folder, sizeof folder, LOGS "/%s", topic);
     err_drop(view_names(&c->v, folder, &ids), "a file among the folders is none of ours");
-    for (size_t i = 0; i < view_name_count(&ids); i++)
-        if (strlen(view_name(&ids, i)) <= ID_DIGITS_MAX && slice_to_i32(slice_text(view_name(&ids, i)), &id)) check_queue(c, topic, view_name(&ids, i));
+    for (size_t i = 0; i < view_name_count(&ids); i++) {
+        const char *name = view_name(&ids, i);
+        if (strlen(name) <= ID_DIGITS_MAX && slice_to_i32(slice_text(name), &id)) check_queue(c, topic, name);
+    }
     view_names_done(&ids);
 }
 

@@ -7,8 +7,8 @@
 
 /* Nine messages in a file of the compaction log; a round a minute after there is something for it. */
 static const char *const small[] = {
-    "compactionCqMappedFileSize=460", "compactionMappedFileSize=4600", "compactionScheduleInternal=60000", "maxMessageSize=4096", "mappedFileSizeCommitLog=65536",
-    "deleteWhen=", "fileReservedTime=1", NULL,
+    "compactionCqMappedFileSize=460", "compactionMappedFileSize=4600", "compactionScheduleInternal=60000", "maxMessageSize=4096",
+    "mappedFileSizeCommitLog=65536", "deleteWhen=", "fileReservedTime=1", NULL,
 };
 
 static void make_topic(struct flow *f, const char *topic, const char *attributes)

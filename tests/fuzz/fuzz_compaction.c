@@ -12,7 +12,8 @@
 
 #include <stdio.h>
 
-enum { ENTRY_BYTES = 460, LOG_BYTES = 2300, FLAG_ABORT = 1, FLAG_SECOND = 2, FLAG_NO_ENTRIES = 4, FLAG_READY = 8, FLAG_ASIDE = 16, FLAG_DELETED = 32 };
+enum { ENTRY_BYTES = 460, LOG_BYTES = 2300 };
+enum { FLAG_ABORT = 1, FLAG_SECOND = 2, FLAG_NO_ENTRIES = 4, FLAG_READY = 8, FLAG_ASIDE = 16, FLAG_DELETED = 32 };
 
 #define LOGS "/s/compaction/compactionLog/T/0"
 #define ENTRIES "/s/compaction/compactionCq/T/0"
@@ -107,7 +108,8 @@ static void add_some(struct store *s, struct fake_tasks *tasks)
         char properties[32];
         struct appended at;
         int n = snprintf(properties, sizeof properties, "KEYS\x01key%d\x02", i % 3);
-        struct message m = {.topic = SLICE("T"), .body = SLICE("new"), .properties = slice_of(properties, (size_t)n), .born_host = {.ip = {1, 2, 3, 4}}};
+        struct message m = {.topic = SLICE("T"), .body = SLICE("new"), .born_host = {.ip = {1, 2, 3, 4}}};
+        m.properties = slice_of(properties, (size_t)n);
         err_free(store_append(s, &m, 1, true, ignore_done, NULL, &at));
     }
     for (int i = 0; i < 8; i++) {
@@ -147,8 +149,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     struct fake_tasks tasks;
     fake_tasks_init(&tasks, 1700000000000);
     struct store_options o = {
-        .root = "/s", .log_file_bytes = 4096, .queue_file_entries = 16, .sync_timeout_ms = 5000, .flush_interval_ms = 100, .queue_flush_interval_ms = 1000,
-        .max_message_bytes = 1024, .store_host = {.ip = {127, 0, 0, 1}, .port = 10911},
+        .root = "/s", .log_file_bytes = 4096, .queue_file_entries = 16, .sync_timeout_ms = 5000, .flush_interval_ms = 100,
+        .queue_flush_interval_ms = 1000, .max_message_bytes = 1024, .store_host = {.ip = {127, 0, 0, 1}, .port = 10911},
         .compaction = {.on = true, .log_file_bytes = LOG_BYTES, .entry_file_bytes = ENTRY_BYTES, .interval_ms = 1000, .map_bytes = 1},
     };
     lay_out(sim_fs_disk(disk), slice_of(p, n));
