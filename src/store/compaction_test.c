@@ -450,6 +450,38 @@ TEST(compaction, a_queue_whose_log_and_entries_were_lost_goes_on_behind_what_was
     store_fixture_free(f);
 }
 
+/* As after a power cut with the original's ASYNC_FLUSH: the commit log ends before its copy. */
+TEST(compaction, messages_that_the_commit_log_lost_make_room_for_those_that_get_their_offsets)
+{
+    struct store_fixture *f = begin(25);
+    struct fs *fs = sim_fs_disk(f->disk);
+    send(f, "a", "a0");
+    send(f, "b", "b1");
+    fill(f, ENTRIES);
+    send(f, "c", "c11");
+    store_fixture_close(f);
+    EXPECT_EQ(files_in(f, LOG_FOLDER), 2);
+    EXPECT_OK(fs_rename(fs, "/store/compaction", "/kept"));
+    EXPECT_OK(fs_remove_tree(fs, "/store"));
+    store_fixture_open(f);
+    for (int i = 0; i < 5; i++) send(f, "d", "f");
+    store_fixture_close(f);
+    EXPECT_OK(fs_rename(fs, "/kept", "/store/compaction"));
+    start(f);
+    EXPECT_EQ(files_in(f, LOG_FOLDER), 1);
+    EXPECT(is_there(f, LOG_FOLDER "/damaged/00000000000000002300"));
+    send(f, "c", "c5");
+    pass(f, 3000);
+    expect_all(f, "0:a0 1:b1 5:c5");
+    EXPECT_EQ(count_messages(f), 6);
+    restart(f);
+    expect_all(f, "0:a0 1:b1 5:c5");
+    fill(f, 2 * ENTRIES);
+    compact(f);
+    expect_all(f, "0:a0 1:b1 5:c5");
+    store_fixture_free(f);
+}
+
 /* --- topics come and go --- */
 
 TEST(compaction, a_deleted_topic_takes_its_files_along_and_a_new_one_of_that_name_begins_empty)
