@@ -69,6 +69,9 @@ static void on_topic_changed(void *ctx, const struct topic *topic)
     struct broker *b = ctx;
     if (topic) reserve(b, topic);
     registration_topic_changed(b->registration, topic ? &topic->config : NULL);
+    if (!topic) return;   /* store_delete_topic() is told by name */
+    err_t e = store_set_compacted(b->store, topic->config.name, topic_is_compacted(topic), true);
+    err_drop(e, "its messages are kept in the commit log alone until the next start");
 }
 
 /* The members of a group share its queues anew when one comes or goes. */
@@ -115,6 +118,10 @@ static err_t open_store(struct broker *b)
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
         .clean = broker_clean_rules(cfg),
+        .compaction = {
+            .on = cfg->store.compaction, .log_file_bytes = cfg->store.compaction_log_bytes, .entry_file_bytes = cfg->store.compaction_entry_bytes,
+            .interval_ms = cfg->store.compaction_interval_ms, .map_bytes = cfg->store.compaction_map_bytes / cfg->store.compaction_threads,
+        },
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
     };
     return store_open(&o, b->options.fs, b->tasks, &b->store);
@@ -143,6 +150,15 @@ static err_t open_meta(struct broker *b, const char *folder)
     return e;
 }
 
+static err_t set_compacted_topics(struct broker *b)
+{
+    const struct topic *topic;
+    err_t e = NULL;
+    for (size_t at = 0; !e && (topic = topics_next(b->topics, &at));)
+        e = store_set_compacted(b->store, topic->config.name, topic_is_compacted(topic), false);
+    return e;
+}
+
 static err_t open_data(struct broker *b)
 {
     char *folder;
@@ -151,6 +167,7 @@ static err_t open_data(struct broker *b)
     if (!e) e = fs_make_durable_folder(b->options.fs, folder);
     if (!e) e = open_meta(b, folder);
     if (!e) reserve_all(b);
+    if (!e) e = set_compacted_topics(b);
     free(folder);
     return e;
 }

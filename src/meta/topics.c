@@ -193,6 +193,15 @@ err_t topics_close(struct topics *t)
 
 /* --- use --- */
 
+bool topic_is_compacted(const struct topic *topic)
+{
+    for (size_t i = 0; i < topic->config.attributes.count; i++) {
+        const struct pair *p = &topic->config.attributes.items[i];
+        if (slice_eq(p->key, SLICE("cleanup.policy"))) return slice_eq(p->value, SLICE("COMPACTION"));
+    }
+    return false;
+}
+
 const struct topic *topics_find(const struct topics *t, struct slice name) { return map_get(&t->map, name); }
 
 static err_t not_found(struct slice name)

@@ -47,6 +47,9 @@ err_t topics_open(const struct topics_options *options, struct fs *fs, struct ta
 /* Writes what is not written. Frees t in any case; NULL is fine. */
 err_t topics_close(struct topics *t) MUST_CHECK;
 
+/* cleanup.policy=COMPACTION: of its messages the newest one of each key is kept. */
+bool topic_is_compacted(const struct topic *topic);
+
 /* Hot path: one hash lookup. NULL when there is none. */
 const struct topic *topics_find(const struct topics *t, struct slice name);
 

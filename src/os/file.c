@@ -389,8 +389,8 @@ err_t fs_make_durable_folder(struct fs *fs, const char *path)
 {
     char parent[PATH_MAX];
     if (snprintf(parent, sizeof parent, "%s", path) >= (int)sizeof parent) return err_new(ERR_IO, "path too long: %s", path);
-    if (is_there(fs, path)) {   /* perhaps since a moment ago, by a process that died before it synced the name */
-        err_drop(fs_sync_folder(fs, cut_last(parent)), "who may not look into the folder above did not make this one");
+    if (is_there(fs, path)) {   /* perhaps since a moment ago, by somebody who failed or died before the names were synced */
+        while (*parent) err_drop(fs_sync_folder(fs, cut_last(parent)), "who may not look into the folder above did not make this one");
         return NULL;
     }
     size_t there;

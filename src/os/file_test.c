@@ -46,6 +46,23 @@ TEST(file, a_folder_made_by_a_process_that_died_is_made_durable_by_the_next)
     }
 }
 
+TEST(file, names_whose_sync_failed_are_synced_by_the_next_try)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        for (uint64_t nth = 1; nth <= 3; nth++) {
+            struct sim_fs *disk = sim_fs_new(seed);
+            struct fs *fs = sim_fs_disk(disk);
+            sim_fs_fail(disk, SIM_SYNC, nth, false, ERR_IO);
+            EXPECT_ERR(fs_make_durable_folder(fs, "/a/b/c"), ERR_IO);
+            EXPECT_OK(fs_make_durable_folder(fs, "/a/b/c"));
+            sim_fs_cut_power(disk);
+            sim_fs_restart(disk);
+            EXPECT(is_there(fs, "/a/b/c"));
+            sim_fs_free(disk);
+        }
+    }
+}
+
 TEST(file, durable_folders_on_the_real_disk)
 {
     char *folder = test_folder(), path[600], before[600];

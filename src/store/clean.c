@@ -1,6 +1,7 @@
 #include "store/state.h"
 
 #include "base/log.h"
+#include "store/compaction.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -108,11 +109,13 @@ static void run_round(struct work *w)
 
 /* --- rounds; thread: loop --- */
 
-/* Not the last file, and none whose records may still be looked for after a crash. */
+/* Not the last file, and none whose records may still be looked for after a crash, or wait to be copied to a compaction log. */
 static void choose_log_files(struct store *s)
 {
     struct cleaning *c = &s->cleaning;
     int64_t limit = s->checkpoint.resume_offset < s->synced ? s->checkpoint.resume_offset : s->synced;
+    int64_t needed = s->compaction ? compaction_log_limit(s->compaction) : INT64_MAX;
+    if (needed < limit) limit = needed;
     size_t most = (size_t)s->options.clean.batch < CLEAN_BATCH_MAX ? (size_t)s->options.clean.batch : CLEAN_BATCH_MAX;
     for (c->count = 0; c->count < most && c->count + 1 < s->log.files.count; c->count++) {
         const struct mapped_file *f = s->log.files.all[c->count];

@@ -27,9 +27,9 @@ struct cold_job {
     err_t e;
 };
 
-void cold_init(struct cold *c, struct fs *fs, struct tasks *tasks, struct damage *damage, void (*ended)(void *ctx), void *ctx)
+void cold_init(struct cold *c, struct fs *fs, struct tasks *tasks, void (*ended)(void *ctx), void *ctx)
 {
-    *c = (struct cold){.tasks = tasks, .fs = fs, .damage = damage, .waits = true, .ended = ended, .ctx = ctx};
+    *c = (struct cold){.tasks = tasks, .fs = fs, .waits = true, .ended = ended, .ctx = ctx};
     list_init(&c->waiting);
     list_init(&c->running);
 }
@@ -38,8 +38,8 @@ void cold_init(struct cold *c, struct fs *fs, struct tasks *tasks, struct damage
 
 static void place_done(struct cold_place *p)
 {
-    if (p->log_file) mapped_file_unpin(p->log_file);
-    p->log_file = NULL;
+    if (p->file) mapped_file_unpin(p->file);
+    p->file = NULL;
 }
 
 void cold_forget(struct cold *c)
@@ -51,17 +51,18 @@ void cold_forget(struct cold *c)
 void cold_turn_ended(struct cold *c)
 {
     cold_forget(c);
-    c->warm_from = c->warm_to = 0;
+    c->warm_file = NULL;
 }
 
-bool cold_log_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t bytes, int64_t end)
+bool cold_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t bytes, int64_t end, struct damage *damage)
 {
-    if (c->waits || (at >= c->warm_from && at + bytes <= c->warm_to)) return true;
+    if (c->waits || (f == c->warm_file && at >= c->warm_from && at + bytes <= c->warm_to)) return true;
     if (end > mapped_file_end(f)) end = mapped_file_end(f);
     int64_t look = bytes > LOOK_BYTES ? bytes : LOOK_BYTES;
     if (look > end - at) look = end - at;
     int64_t warm = (int64_t)fs_in_memory(f->fs, mapped_file_from(f, at).p, (size_t)look);
     if (warm > 0) {
+        c->warm_file = f;
         c->warm_from = at;
         c->warm_to = at + warm;
     }
@@ -69,7 +70,8 @@ bool cold_log_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t
     if (c->met) return false;
     c->met = true;
     mapped_file_pin(f);
-    c->place.log_file = f;
+    c->place.file = f;
+    c->place.damage = damage;
     c->place.at = at;
     c->place.bytes = (size_t)bytes;
     return false;
@@ -102,7 +104,7 @@ static void run_job(struct work *w)
 {
     struct cold_job *j = LIST_OWNER(w, struct cold_job, work);
     const struct cold_place *p = &j->place;
-    j->e = p->log_file ? fs_fetch(j->fs, mapped_file_from(p->log_file, p->at).p, p->bytes, j->ahead) : read_queue(j);
+    j->e = p->file ? fs_fetch(j->fs, mapped_file_from(p->file, p->at).p, p->bytes, j->ahead) : read_queue(j);
 }
 
 static void job_done(struct work *w);
@@ -129,13 +131,15 @@ static void answer(struct cold_job *j)
 }
 
 /* What the disk does not give is no message; of a queue (whose file may not be there) the read that follows waits and sees for itself. */
-static void note_failure(struct cold *c, const struct cold_job *j)
+static void note_failure(struct cold *c, struct cold_job *j)
 {
-    if (err_code(j->e) != ERR_NOT_FOUND)
-        log_warn("store.unreadable %s=\"%s\" at=%" PRId64 " text=\"%s\"", j->place.log_file ? "file_of" : "path",
-                 j->place.log_file ? "commitlog" : j->place.path, j->place.at, err_text(j->e));
-    if (j->place.log_file) damage_add_record(c->damage, j->place.at, "the disk cannot read the record");
-    else c->queue_waits = true;
+    if (j->place.file) {
+        log_warn("store.unreadable position=%" PRId64 " text=\"%s\"", j->place.at, err_text(j->e));
+        damage_add_record(j->place.damage, j->place.at, "the disk cannot read it");
+        return;
+    }
+    if (err_code(j->e) != ERR_NOT_FOUND) log_warn("store.unreadable path=\"%s\" at=%" PRId64 " text=\"%s\"", j->place.path, j->place.at, err_text(j->e));
+    c->queue_waits = true;
 }
 
 static void job_done(struct work *w)
@@ -156,22 +160,22 @@ static void job_done(struct work *w)
 
 /* --- reading ahead --- */
 
-static struct cold_stream *stream_at(struct cold *c, int64_t at)
+static struct cold_stream *stream_at(struct cold *c, const struct mapped_file *f, int64_t at)
 {
     for (size_t i = 0; i < STREAMS_MAX; i++) {
         struct cold_stream *s = &c->stream[i];
-        if (s->ahead && at >= s->end - (int64_t)s->ahead && at <= s->end + (int64_t)s->ahead) return s;
+        if (s->ahead && s->file == f && at >= s->end - (int64_t)s->ahead && at <= s->end + (int64_t)s->ahead) return s;
     }
     return NULL;
 }
 
 static size_t ahead_for(struct cold *c, const struct cold_place *p)
 {
-    struct cold_stream *s = stream_at(c, p->at);
-    int64_t end = p->at + (int64_t)p->bytes, left = mapped_file_end(p->log_file) - end;
+    struct cold_stream *s = stream_at(c, p->file, p->at);
+    int64_t end = p->at + (int64_t)p->bytes, left = mapped_file_end(p->file) - end;
     size_t ahead = !s ? AHEAD_MIN : s->ahead < AHEAD_MAX ? s->ahead * 2 : AHEAD_MAX;
     if (!s) s = &c->stream[c->next_stream++ % STREAMS_MAX];
-    *s = (struct cold_stream){end + (int64_t)ahead, ahead};
+    *s = (struct cold_stream){p->file, end + (int64_t)ahead, ahead};
     return (int64_t)ahead < left ? ahead : (size_t)left;
 }
 
@@ -183,9 +187,9 @@ void cold_fetch(struct cold *c, struct store_fetch *f)
     j->fs = c->fs;
     j->asker = f;
     j->place = c->place;   /* with its pin */
-    c->place.log_file = NULL;
+    c->place.file = NULL;
     c->met = false;
-    if (j->place.log_file) j->ahead = ahead_for(c, &j->place);
+    if (j->place.file) j->ahead = ahead_for(c, &j->place);
     f->job = j;
     list_add(&c->waiting, &j->node);
     give_away(c);

@@ -4,7 +4,7 @@
  *          fetched and asks again. What was met first is what counts.
  * Ahead    a reader that goes on where the last fetch ended gets twice as much the next time, up to AHEAD_MAX
  * Threads  loop; a job runs on a worker and touches nothing but itself
- * Owns     the pin of the log file in which bytes were met */
+ * Owns     the pin of the file in which bytes were met */
 #ifndef SKYLARK_STORE_COLD_H
 #define SKYLARK_STORE_COLD_H
 
@@ -14,29 +14,31 @@
 
 enum { STREAMS_MAX = 16 };
 
-/* Where a reader stood: in a log file, or else in a file of a queue. */
+/* Where a reader stood: in a mapped file (of the log, of a compaction log), or else in a file of a queue. */
 struct cold_place {
-    struct mapped_file *log_file;   /* pinned; NULL: `path` */
+    struct mapped_file *file;       /* mapped, pinned; NULL: `path` */
+    struct damage *damage;          /* of the mapped file: where bytes are noted that the disk does not give */
     char path[PATH_BYTES];
-    int64_t at;                     /* log_offset; of `path`: its byte */
+    int64_t at;                     /* as the file's positions count; of `path`: its byte */
     size_t bytes;
 };
 
 /* One who reads on and on. */
 struct cold_stream {
-    int64_t end;                    /* log_offset up to which it was asked for */
+    const struct mapped_file *file;
+    int64_t end;                    /* position up to which it was asked for */
     size_t ahead;
 };
 
 struct cold {
     struct tasks *tasks;
     struct fs *fs;
-    struct damage *damage;          /* where bytes of the log are noted that the disk does not give */
     bool waits;                     /* the disk is waited for: while the store is opened */
     bool queue_waits;               /* … while a queue is read that could not be fetched */
     bool met;
     struct cold_place place;
-    int64_t warm_from, warm_to;     /* of the log: known to be in memory, until the turn ends */
+    const struct mapped_file *warm_file;   /* a part of it is known to be in memory, until the turn ends */
+    int64_t warm_from, warm_to;
     struct list waiting;            /* jobs that are still to be given away */
     struct list running;
     size_t running_count;
@@ -46,9 +48,10 @@ struct cold {
     void *ctx;
 };
 
-void cold_init(struct cold *c, struct fs *fs, struct tasks *tasks, struct damage *damage, void (*ended)(void *ctx), void *ctx);
-/* Whether the bytes of a log file can be looked at; if not they are what was met. `end`: of what may be asked for. */
-bool cold_log_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t bytes, int64_t end);
+void cold_init(struct cold *c, struct fs *fs, struct tasks *tasks, void (*ended)(void *ctx), void *ctx);
+/* Whether the bytes of a mapped file can be looked at; if not they are what was met. `end`: of what may be asked for. Should the disk not
+ * give them, `damage` has their place then; ask it first. */
+bool cold_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t bytes, int64_t end, struct damage *damage);
 /* A file of a queue has to be read from this byte on, or opened. */
 void cold_meet_queue(struct cold *c, const char *path, int64_t at);
 /* What was met does not matter. */

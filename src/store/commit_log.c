@@ -156,7 +156,7 @@ static bool is_warm(struct commit_log *l, struct mapped_file *f, int64_t at, int
 {
     if (!l->cold) return true;
     if (damage_has_record(&l->damage, at)) return false;   /* it may be here because the disk does not give it */
-    return cold_log_is_warm(l->cold, f, at, bytes, l->written);
+    return cold_is_warm(l->cold, f, at, bytes, l->written, &l->damage);
 }
 
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out)

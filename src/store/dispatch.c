@@ -1,7 +1,7 @@
 #include "store/state.h"
 
 #include "base/log.h"
-#include "codec/record.h"
+#include "store/compaction.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -107,6 +107,7 @@ void dispatch_upto(struct store *s, int64_t upto, int64_t upto_ms)
     s->visible = upto;
     s->visible_ms = upto_ms;
     if (s->index) index_advance(s->index, upto);
+    if (s->compaction) compaction_note(s->compaction);
     answer_upto(&s->appends, upto);
     tell_arrivals(s);
     if (fifo_empty(&s->records)) queues_bury(&s->queues);

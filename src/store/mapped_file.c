@@ -79,6 +79,29 @@ err_t mapped_file_make(struct fs *fs, const char *folder, int64_t start, int64_t
     return NULL;
 }
 
+err_t mapped_file_view(struct fs *fs, const char *folder, int64_t start, int64_t size, struct mapped_file **out)
+{
+    char path[PATH_BYTES];
+    segment_path(path, folder, start);
+    struct file *file;
+    const uint8_t *bytes;
+    err_t e = fs_open(fs, path, FILE_READ, &file);
+    if (e) return e;
+    e = file_map(file, size, &bytes);
+    file_close(file);
+    if (e) return e;
+    struct mapped_file *f = must_alloc(sizeof *f);
+    *f = (struct mapped_file){.fs = fs, .bytes = bytes, .start = start, .size = size};
+    *out = f;
+    return NULL;
+}
+
+void mapped_file_drop(struct mapped_file *f, struct buf *out)
+{
+    if (f->pins) f->dropped = true;
+    else buf_put(out, &f, sizeof f);
+}
+
 void mapped_files_take(struct mapped_files *m, struct mapped_file *f)
 {
     assert(!m->count || f->start == mapped_file_end(mapped_files_last(m)));
@@ -163,10 +186,7 @@ err_t mapped_files_remove_last(struct mapped_files *m)
 void mapped_files_forget_first(struct mapped_files *m, size_t count, struct buf *out)
 {
     assert(count < m->count);
-    for (size_t i = 0; i < count; i++) {
-        if (m->all[i]->pins) drop(m->all[i]);
-        else buf_put(out, &m->all[i], sizeof m->all[i]);
-    }
+    for (size_t i = 0; i < count; i++) mapped_file_drop(m->all[i], out);
     m->count -= count;
     memmove(m->all, m->all + count, m->count * sizeof *m->all);
 }

@@ -47,6 +47,10 @@ err_t mapped_files_load(struct mapped_files *m, bool mend) MUST_CHECK;
 
 /* Makes the file on disk, with its blocks, and maps it. The name is not yet durable. Thread: any. */
 err_t mapped_file_make(struct fs *fs, const char *folder, int64_t start, int64_t size, struct mapped_file **out) MUST_CHECK;
+/* Maps a file that is there, and at least that long, for reading; no handle stays open. Thread: any. */
+err_t mapped_file_view(struct fs *fs, const char *folder, int64_t start, int64_t size, struct mapped_file **out) MUST_CHECK;
+/* One that is not in a list: pinned it lives on until its readers are done, else it is added to `out` for a worker to free. */
+void mapped_file_drop(struct mapped_file *f, struct buf *out);
 /* Releases one that mapped_files_take() has not got, or that is pinned no more. NULL is fine. */
 void mapped_file_free(struct mapped_file *f);
 /* Appends a file; it must begin where the last one ends. */

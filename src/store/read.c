@@ -1,6 +1,7 @@
 #include "store/state.h"
 
 #include "codec/record.h"
+#include "store/compaction.h"
 
 #include <assert.h>
 
@@ -19,7 +20,8 @@ static int64_t min_of(struct store *s, struct consume_queue *q)
 int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id)
 {
     struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
-    return q ? min_of(s, q) : 0;
+    int64_t kept = s->compaction ? compaction_first(s->compaction, topic, queue_id) : -1;
+    return !q ? 0 : kept >= 0 ? kept : min_of(s, q);
 }
 
 int64_t store_max_offset(struct store *s, struct slice topic, int32_t queue_id)
@@ -186,6 +188,13 @@ void store_read(struct store *s, const struct read_request *r, struct read_resul
     out->min_offset = min_of(s, q);
     if (store_is_cold(s)) return;
     out->max_offset = consume_queue_max(q);
+    struct read_request rest = *r;
+    if (s->compaction && compaction_read(s->compaction, q, &rest, out)) {
+        if (out->messages) cold_forget(&s->cold);
+        s->counts.read_messages += (uint64_t)out->messages;
+        return;
+    }
+    r = &rest;
     out->status = check_range(r, out);
     if (out->status != READ_FOUND) return;
     struct reading g = {.s = s, .q = q, .r = r, .out = out};

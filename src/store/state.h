@@ -113,6 +113,8 @@ struct cleaning {
     bool running;
 };
 
+struct compaction;
+
 enum store_mode {
     STORE_WRITABLE,
     STORE_FULL,                  /* a write failed; tried again every second */
@@ -130,6 +132,7 @@ struct store {
     struct queues queues;
     struct cold cold;
     struct index *index;         /* NULL: there is none */
+    struct compaction *compaction;   /* NULL: topics are not compacted */
     struct checkpoint checkpoint;
 
     struct fifo records;         /* waiting_record, in the order of the log */
@@ -218,6 +221,8 @@ void store_try_writing(void *store);
 void store_init_queues(struct store *s);
 /* The queues of a topic become those of the other kind, with the entries that these can hold. Returns one of them. */
 struct consume_queue *store_replace_queues(struct store *s, struct slice topic, int32_t queue_id, enum queue_kind kind);
+/* The folder is gone at once; a worker removes it. */
+void store_discard_folder(struct store *s, const char *path);
 /* A worker's job is over; the last one frees a closed store. */
 void store_job_ended(void *store);
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "codec/record.h"
 #include "os/process.h"
+#include "store/compaction.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -84,7 +85,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->checkpoint_path = path_in(options->root, "checkpoint");
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
     store_init_queues(s);
-    cold_init(&s->cold, fs, tasks, &s->log.damage, store_job_ended, s);
+    cold_init(&s->cold, fs, tasks, store_job_ended, s);
     flush_init(s);
     resync_init(s);
     clean_init(s);
@@ -98,6 +99,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
 static void store_free(struct store *s)
 {
     scrub_done(&s->scrub);
+    compaction_free(s->compaction);
     commit_log_close(&s->log);
     queues_done(&s->queues);
     fifo_done(&s->records);
@@ -120,7 +122,9 @@ static void store_free(struct store *s)
 void store_job_ended(void *store)
 {
     struct store *s = store;
-    if (s->closed && !s->index && flush_is_idle(s) && clean_is_idle(s) && cold_is_idle(&s->cold) && scrub_is_idle(&s->scrub)) store_free(s);
+    bool compaction_idle = !s->compaction || compaction_is_idle(s->compaction);
+    bool idle = flush_is_idle(s) && clean_is_idle(s) && cold_is_idle(&s->cold) && scrub_is_idle(&s->scrub) && compaction_idle;
+    if (s->closed && !s->index && idle) store_free(s);
 }
 
 static err_t take_lock(struct store *s)
@@ -208,6 +212,7 @@ static err_t open_files(struct store *s)
     }
     if (!e) e = mark_running(s, path);
     if (!e) e = recovery_run(s, abnormal);
+    if (!e && s->options.compaction.on) e = compaction_open(s, &s->compaction);
     free(path);
     return e;
 }
@@ -276,6 +281,7 @@ err_t store_close(struct store *s)
     cold_end(&s->cold);
     s->cold.waits = true;
     err_t e = flush_all(s);
+    if (s->compaction) compaction_stop(s->compaction);
     if (e) dispatch_fail_waiting(s, err_new(ERR_CLOSED, "the store is closing: %s", err_text(e)));
     if (!e && !s->queues_in_doubt && !s->queues_lost && s->mode < STORE_BROKEN) e = remove_abort(s);
     file_close(s->lock);
@@ -337,7 +343,10 @@ static err_t check_all(const struct store *s, const struct message *m, size_t co
         err_t e = check_message(s, &m[i]);
         if (e) return e;
         assert(m[i].queue_id == m[0].queue_id && slice_eq(m[i].topic, m[0].topic));
-        sum += record_size(&m[i], &s->options.store_host) + (is_batch(&m[i]) ? INNER_BASE_BYTES : 0);
+        size_t size = record_size(&m[i], &s->options.store_host) + (is_batch(&m[i]) ? INNER_BASE_BYTES : 0);
+        if (s->compaction) e = compaction_check_size(s->compaction, m[i].topic, m[i].queue_id, size);
+        if (e) return e;
+        sum += size;
     }
     *bytes = sum;
     return NULL;
@@ -445,7 +454,7 @@ struct store_counts store_counts(const struct store *s)
 {
     struct store_counts c = s->counts;
     c.writes = s->log.writes;
-    c.damaged = damage_count(&s->log.damage);
+    c.damaged = damage_count(&s->log.damage) + (s->compaction ? compaction_damaged(s->compaction) : 0);
     c.scrub_left_bytes = (uint64_t)s->scrub.left;
     return c;
 }
@@ -492,18 +501,12 @@ static void removed_folder(struct work *w)
     free(r);
 }
 
-static void remove_queues(struct store *s, struct slice topic)
+void store_discard_folder(struct store *s, const char *path)
 {
-    const struct queue_topic *t = map_get(&s->queues.topics, topic);
-    if (!t) return;
-    char path[PATH_BYTES];
     struct removal *r = must_zero(sizeof *r);
     r->work = (struct work){.run = remove_folder, .done = removed_folder};
     r->fs = s->fs;
-    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder[t->kind], SLICE_ARG(topic));
-    s->queues.files.names_gone[t->kind] = true;
     snprintf(r->path, sizeof r->path, "%s/" DELETED "%" PRIu64, s->options.root, s->deletions++);
-    queues_delete(&s->queues, topic);
     err_t e = fs_rename(s->fs, path, r->path);   /* at once, so that a new topic of that name begins empty */
     if (err_code(e) == ERR_NOT_FOUND) {
         err_free(e);   /* no message was ever written */
@@ -517,11 +520,29 @@ static void remove_queues(struct store *s, struct slice topic)
     tasks_work(s->tasks, &r->work);
 }
 
+static void remove_queues(struct store *s, struct slice topic)
+{
+    const struct queue_topic *t = map_get(&s->queues.topics, topic);
+    if (!t) return;
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%.*s", s->queues.files.folder[t->kind], SLICE_ARG(topic));
+    s->queues.files.names_gone[t->kind] = true;
+    queues_delete(&s->queues, topic);
+    store_discard_folder(s, path);
+}
+
 void store_delete_topic(struct store *s, struct slice topic)
 {
     assert_on_loop(s->tasks);
     store_reserve(s, topic, -1);
+    if (s->compaction) compaction_delete(s->compaction, topic);
     remove_queues(s, topic);
+}
+
+err_t store_set_compacted(struct store *s, struct slice topic, bool compacted, bool made)
+{
+    assert_on_loop(s->tasks);
+    return s->compaction ? compaction_set(s->compaction, topic, compacted, made) : NULL;
 }
 
 /* --- queues of the other kind --- */

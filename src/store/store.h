@@ -28,6 +28,15 @@ struct clean_options {
     int32_t batch;                  /* deleteFileBatchMax, 10: log files of one round */
 };
 
+/* Topics of which the newest message of each key is kept: see store_set_compacted(). */
+struct compaction_options {
+    bool on;                        /* enableCompaction */
+    int64_t log_file_bytes;         /* compactionMappedFileSize, 100 MiB; rounded as the original does */
+    int64_t entry_file_bytes;       /* compactionCqMappedFileSize, 10 MiB */
+    int64_t interval_ms;            /* compactionScheduleInternal, 900000: from there being something to compact to its round */
+    int64_t map_bytes;              /* maxOffsetMapSize / compactionThreadNum: memory of one round */
+};
+
 struct store_options {
     const char *root;               /* storePathRootDir */
     const char *log_folder;         /* storePathCommitLog; NULL: root/commitlog */
@@ -46,6 +55,7 @@ struct store_options {
     int32_t index_slots;            /* maxHashSlotNum, 5000000 */
     int32_t index_entries;          /* maxIndexNum, 20000000: of one index file */
     struct clean_options clean;
+    struct compaction_options compaction;
     /* Called on the loop, in order, whenever messages became visible: [first, end) of one queue. */
     void (*arrived)(void *ctx, struct slice topic, int32_t queue_id, int64_t first, int64_t end);
     void *arrived_ctx;
@@ -193,6 +203,11 @@ int64_t store_log_flushed(struct store *s);
 
 /* Removes all queues of a topic and their files. Records stay in the log. */
 void store_delete_topic(struct store *s, struct slice topic);
+/* Of this topic's messages the newest one of each key is kept, however old it is, in a compaction log of its own: what has left the
+ * commit log, or has been there for a moment, is read from it; offsets stay, with gaps. Messages without KEYS are not kept.
+ * `made`: the topic was made just now; what files of its name there are go. Otherwise they are opened, which blocks: at the start only.
+ * Without options.compaction.on nothing happens. Errors: IO. */
+err_t store_set_compacted(struct store *s, struct slice topic, bool compacted, bool made) MUST_CHECK;
 /* Every topic that has queues here, once. */
 void store_each_topic(struct store *s, void (*each)(void *ctx, struct slice topic), void *ctx);
 
@@ -203,6 +218,8 @@ struct store_counts {
     uint64_t messages, bytes, writes, syncs, reads, read_messages;
     uint64_t damaged;            /* records, and queue entries that point to none, that were found damaged since the start */
     uint64_t scrub_left_bytes;   /* not yet looked through */
+    uint64_t compactions;        /* rounds that came to their end */
+    uint64_t compacted_messages; /* that they removed */
 };
 struct store_counts store_counts(const struct store *s);
 

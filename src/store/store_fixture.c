@@ -141,6 +141,7 @@ void store_fixture_evict(struct store_fixture *f)
 {
     sim_fs_evict(f->disk, "/store/commitlog");
     sim_fs_evict(f->disk, "/store/consumequeue");
+    sim_fs_evict(f->disk, "/store/batchconsumequeue");
     fake_tasks_turn(&f->tasks);
 }
 

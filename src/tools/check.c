@@ -125,6 +125,7 @@ static void tell_summary(struct check *c)
                 (long long)first, (long long)c->end);
     report_line(&c->r, "consume queues  %zu queues, %lld entries", c->v.queue_count, (long long)c->entries);
     report_line(&c->r, "index           %lld keys", (long long)c->keys);
+    if (c->kept_queues) report_line(&c->r, "compaction logs %lld queues, %lld messages", (long long)c->kept_queues, (long long)c->kept);
     report_number(&c->r, "logFiles", (int64_t)c->v.log_count);
     report_number(&c->r, "logFirst", first);
     report_number(&c->r, "logEnd", c->end);
@@ -132,6 +133,8 @@ static void tell_summary(struct check *c)
     report_number(&c->r, "queues", (int64_t)c->v.queue_count);
     report_number(&c->r, "entries", c->entries);
     report_number(&c->r, "keys", c->keys);
+    report_number(&c->r, "compactionQueues", c->kept_queues);
+    report_number(&c->r, "compactionMessages", c->kept);
 }
 
 static void check_all(struct check *c)
@@ -141,6 +144,7 @@ static void check_all(struct check *c)
     check_log(c);
     check_queues(c);
     check_index(c);
+    check_compaction(c);
     check_checkpoint(c);
     check_config(c);
     tell_summary(c);

@@ -25,6 +25,7 @@ struct check {
     int64_t last_at;           /* where the last one begins */
     int64_t last_ms;           /* store time of the newest record */
     int64_t records, entries, keys;
+    int64_t kept_queues, kept; /* queues that have a compaction log, and messages in these */
     int64_t gap_at;            /* the file went on without a record from there on; -1: no */
     int64_t gap_size;
     bool gap_is_zero;
@@ -35,6 +36,7 @@ struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue
 void check_log(struct check *c);
 void check_queues(struct check *c);
 void check_index(struct check *c);
+void check_compaction(struct check *c);
 void check_checkpoint(struct check *c);
 void check_config(struct check *c);
 

@@ -27,7 +27,7 @@ struct stats {
     struct map tallies;          /* topic, then number in 4 bytes */
     struct tally all;
     int64_t damaged;             /* pieces of the log that are no good record */
-    struct space log, queues, index, other;
+    struct space log, queues, index, compaction, other;
     struct buf text;
 };
 
@@ -116,11 +116,32 @@ static void add_folder(struct stats *st, const char *folder, struct space *to)
     err_drop(fs_list(st->v.fs, path, add_name, &a), "what cannot be listed counts as nothing");
 }
 
+enum { TREE_DEPTH_MAX = 4, TREE_NAME_MAX = PATH_BYTES / 2 - 256 };   /* with a name in it still no longer than a path may be */
+
+/* The same, with the folders in it. */
+static void add_tree(struct stats *st, const char *folder, struct space *to, int depth)
+{
+    struct buf names = BUF_EMPTY;
+    add_folder(st, folder, to);
+    err_drop(view_names(&st->v, folder, &names), "what cannot be listed counts as nothing");
+    for (size_t i = 0; i < view_name_count(&names) && depth < TREE_DEPTH_MAX; i++) {
+        char below[PATH_BYTES], path[PATH_BYTES];
+        struct file_info info;
+        if (snprintf(below, sizeof below, "%s/%s", folder, view_name(&names, i)) >= TREE_NAME_MAX) continue;
+        view_path(&st->v, below, path);
+        err_t e = fs_info(st->v.fs, path, &info);
+        if (!e && info.folder) add_tree(st, below, to, depth + 1);
+        err_free(e);
+    }
+    view_names_done(&names);
+}
+
 static void add_space(struct stats *st)
 {
     add_listed(&st->log, st->v.log, st->v.log_count);
     for (size_t i = 0; i < st->v.queue_count; i++) add_listed(&st->queues, st->v.queues[i].files, st->v.queues[i].count);
     add_folder(st, "index", &st->index);
+    add_tree(st, "compaction", &st->compaction, 0);
     add_folder(st, "config", &st->other);
     add_folder(st, ".", &st->other);
 }
@@ -171,6 +192,7 @@ static void print_text(struct stats *st, const struct buf *all)
     put_space(st, "commit log", &st->log);
     put_space(st, "consume queues", &st->queues);
     put_space(st, "index", &st->index);
+    put_space(st, "compaction logs", &st->compaction);
     put_space(st, "others", &st->other);
     buf_printf(&st->text, "\n%" PRId64 " messages, %s, stored from %s to %s\n", st->all.messages, size_text(st->all.bytes, bytes),
                time_text(st->all.first_ms, first), time_text(st->all.last_ms, last));
@@ -218,6 +240,7 @@ static void print_json(struct stats *st, const struct buf *all)
     space_json(&w, "commitLog", &st->log);
     space_json(&w, "consumeQueues", &st->queues);
     space_json(&w, "index", &st->index);
+    space_json(&w, "compactionLogs", &st->compaction);
     space_json(&w, "others", &st->other);
     tally_json(&w, &st->all);
     put_number(&w, "damaged", st->damaged);

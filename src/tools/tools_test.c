@@ -261,3 +261,69 @@ TEST(stats, messages_and_bytes_of_each_queue_are_counted)
     EXPECT(says(t, "40 messages"));
     tools_fixture_free(t);
 }
+
+/* --- compaction logs --- */
+
+#define KEPT_LOG "/store/compaction/compactionLog/States/0/00000000000000000000"
+#define KEPT_ENTRIES "/store/compaction/compactionCq/States/0/00000000000000000000"
+
+/* 30 messages of three keys, of which a round has left the newest and those in the newest file. */
+static struct tools_fixture *with_compaction(void)
+{
+    struct tools_fixture *t = tools_fixture_new(false);
+    struct store_fixture *f = t->s;
+    f->options.compaction = (struct compaction_options){.on = true, .entry_file_bytes = 460, .log_file_bytes = 1, .interval_ms = 10000, .map_bytes = 4096};
+    store_fixture_open(f);
+    EXPECT_OK(store_set_compacted(f->store, SLICE("States"), true, true));
+    for (int i = 0; i < 30; i++) {
+        char properties[64];
+        struct appended at;
+        struct message m = store_fixture_message("States", 0, "state");
+        m.properties = slice_of(properties, (size_t)snprintf(properties, sizeof properties, "TAGS\x01TagA\x02KEYS\x01key%d\x02", i % 3));
+        EXPECT_OK(store_fixture_try(f, &m, &at));
+    }
+    for (int i = 0; i < 30; i++) {
+        fake_tasks_advance(&f->tasks, 1000);
+        fake_tasks_settle(&f->tasks);
+    }
+    EXPECT(store_counts(f->store).compactions > 0);
+    store_fixture_close(f);
+    return t;
+}
+
+TEST(check, compaction_logs_are_looked_through_and_counted)
+{
+    struct tools_fixture *t = with_compaction();
+    uint64_t changes = sim_fs_calls(t->s->disk, SIM_CHANGES);
+    EXPECT_OK(tools_fixture_check(t));
+    EXPECT(t->whole);
+    EXPECT(says(t, "compaction logs 1 queues, 6 messages"));
+    EXPECT(says(t, "whole: 0 findings, 0 notes"));
+    EXPECT_OK(tools_fixture_stats(t));
+    EXPECT(says(t, "compaction logs"));
+    t->options.json = true;
+    EXPECT_OK(tools_fixture_stats(t));
+    EXPECT(says(t, "\"compactionLogs\":{\"files\":5,"));
+    EXPECT_EQ(sim_fs_calls(t->s->disk, SIM_CHANGES), changes);
+    tools_fixture_free(t);
+}
+
+TEST(check, damage_in_compaction_logs_is_named_and_what_a_start_makes_good_is_a_note)
+{
+    struct tools_fixture *t = with_compaction();
+    sim_fs_flip(t->s->disk, KEPT_LOG, 90, 1);
+    EXPECT_OK(tools_fixture_check(t));
+    EXPECT(!t->whole && says(t, "does not agree with its checksum"));
+    sim_fs_flip(t->s->disk, KEPT_LOG, 90, 1);
+    sim_fs_flip(t->s->disk, KEPT_ENTRIES, 35, 1);
+    EXPECT_OK(tools_fixture_check(t));
+    EXPECT(!t->whole && says(t, "compaction/compactionCq/States/0/00000000000000000000"));
+    EXPECT_OK(fs_remove(sim_fs_disk(t->s->disk), KEPT_ENTRIES));
+    EXPECT_OK(tools_fixture_check(t));
+    EXPECT(t->whole && says(t, "makes them again from the messages"));
+    EXPECT_OK(fs_make_folder(sim_fs_disk(t->s->disk), "/store/compaction/compactionLog/States/0/damaged/x"));
+    EXPECT_OK(fs_make_folder(sim_fs_disk(t->s->disk), "/store/compaction/compactionLog/States/0/compacting/x"));
+    EXPECT_OK(tools_fixture_check(t));
+    EXPECT(!t->whole && says(t, "1 files were set aside") && says(t, "a compaction is under way"));
+    tools_fixture_free(t);
+}

@@ -45,6 +45,7 @@ void flow_evict(struct flow *f)
 {
     sim_fs_evict(f->disk, "/store/commitlog");
     sim_fs_evict(f->disk, "/store/consumequeue");
+    sim_fs_evict(f->disk, "/store/batchconsumequeue");
 }
 
 /* The whole suite runs a second time like this (CMakeLists.txt): now and then nothing is in memory any more, and a broker that

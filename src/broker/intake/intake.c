@@ -89,6 +89,12 @@ err_t intake_check(const struct send_header *h, const struct known_properties *p
     return NULL;
 }
 
+err_t intake_check_key(const struct topic *topic, const struct known_properties *p)
+{
+    if (slice_trim(p->key_words).n || !topic_is_compacted(topic)) return NULL;
+    return err_new(ERR_MESSAGE_ILLEGAL, "Required message key is missing");
+}
+
 bool intake_waits(const struct known_properties *p) { return !slice_eq(p->wait, SLICE("false")); }
 
 void intake_common(const struct call *call, const struct send_header *h, const struct topic *topic, struct message *out)

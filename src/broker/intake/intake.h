@@ -15,6 +15,9 @@ err_t intake_topic(struct broker *b, const struct call *call, struct send_header
  * batch. */
 err_t intake_check(const struct send_header *h, const struct known_properties *p, struct slice body) MUST_CHECK;
 
+/* A message of a compacted topic has a key: otherwise nobody would ever get it. MESSAGE_ILLEGAL. */
+err_t intake_check_key(const struct topic *topic, const struct known_properties *p) MUST_CHECK;
+
 /* One message of a single send, with the broker's own properties added. Its properties lie in b->scratch; `unique_key` is
  * the client's, or the one made here. */
 void intake_message(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,

@@ -84,6 +84,7 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     struct slice unique_key;
     known_properties_read(h->properties, &known);
     err_t e = intake_check(h, &known, call->body);
+    if (!e) e = intake_check_key(topic, &known);
     if (e) return e;
     intake_message(b, call, h, topic, &known, &m, &unique_key);
     struct pending_send *p = pending_new(b, call, h, unique_key);
@@ -105,6 +106,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         struct known_properties known;
         known_properties_read(one.properties, &known);
         err_t e = intake_check(h, &known, one.body);
+        if (!e) e = intake_check_key(topic, &known);
         if (e) return e;
         struct message m = common;
         m.flag = one.flag;
