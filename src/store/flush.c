@@ -9,17 +9,50 @@ enum { PATHS_MAX = 500 };   /* synced one by one */
 
 /* --- the log --- */
 
+static struct mapped_file *file_of(const struct log_sync *l, size_t at)
+{
+    struct mapped_file *f;
+    memcpy(&f, l->files.p + at, sizeof f);
+    return f;
+}
+
 /* Thread: worker. */
+static err_t sync_files(const struct log_sync *l)
+{
+    err_t e = NULL;
+    for (size_t at = 0; at < l->files.n && !e; at += sizeof(struct mapped_file *)) e = file_sync(file_of(l, at)->file);
+    return !e && l->folder ? fs_sync_folder(l->fs, l->folder) : e;
+}
+
+/* Thread: worker. The loop hears of it, once for several when it is busy. */
+static void tell_reached(struct log_sync *l)
+{
+    atomic_store(&l->reached, l->target);
+    atomic_store(&l->reached_ms, l->target_ms);
+    atomic_fetch_add(&l->syncs, 1);
+}
+
+/* Thread: worker. False: nothing was written meanwhile, or in another file. */
+static bool has_more(struct log_sync *l)
+{
+    int64_t ms = atomic_load(&l->written_ms), written = atomic_load(&l->written);
+    if (written <= l->target || written > l->limit) return false;
+    if (!atomic_exchange(&l->mailed, true)) tasks_post(l->tasks, &l->mail);
+    l->target = written;
+    l->target_ms = ms;
+    return true;
+}
+
+/* Thread: worker. Files are listed newest first; the others and the folder are done with after the first sync. */
 static void sync_log(struct work *w)
 {
     struct log_sync *l = LIST_OWNER(w, struct log_sync, work);
-    err_t e = NULL;
-    for (size_t at = 0; at < l->files.n && !e; at += sizeof(struct mapped_file *)) {
-        struct mapped_file *f;
-        memcpy(&f, l->files.p + at, sizeof f);
-        e = file_sync(f->file);
+    err_t e = sync_files(l);
+    if (!e) tell_reached(l);
+    while (!e && has_more(l)) {
+        e = file_sync(file_of(l, 0)->file);
+        if (!e) tell_reached(l);
     }
-    if (!e && l->folder) e = fs_sync_folder(l->fs, l->folder);
     if (e) resync_mark(l->store);
     l->e = e;
 }
@@ -39,7 +72,11 @@ static void log_sync_begin(struct store *s, struct log_sync *l)
     s->log.names_unsynced = false;
     l->target = s->log.written;
     l->target_ms = s->written_ms;
-    s->counts.syncs++;
+    l->limit = l->files.n ? mapped_file_end(file_of(l, 0)) : 0;
+    atomic_store(&l->reached, s->synced);
+    atomic_store(&l->reached_ms, s->synced_ms);
+    atomic_store(&l->written, l->target);
+    atomic_store(&l->written_ms, l->target_ms);
 }
 
 static void log_sync_end(struct log_sync *l)
@@ -60,38 +97,66 @@ static void log_sync_failed(struct store *s, err_t e)
     resync_begin(s);
 }
 
+/* Takes over how far the job has come. */
+static void take_reached(struct store *s)
+{
+    struct log_sync *l = &s->log_sync;
+    int64_t ms = atomic_load(&l->reached_ms), reached = atomic_load(&l->reached);
+    s->counts.syncs += atomic_exchange(&l->syncs, 0);
+    if (reached <= s->synced) return;
+    s->synced = reached;
+    s->synced_ms = ms;
+    mapped_files_seal(&s->log.files, s->synced);
+    if (s->options.sync_flush && s->mode < STORE_BROKEN) dispatch_upto(s, s->synced, s->synced_ms);
+}
+
+/* Not before the job has ended: then what it is at began later than what is asked for. */
+static void log_progressed(struct mail *m)
+{
+    struct store *s = LIST_OWNER(m, struct store, log_sync.mail);
+    atomic_store(&s->log_sync.mailed, false);
+    if (s->closed) {
+        store_job_ended(s);
+        return;
+    }
+    if (s->log_sync.running) take_reached(s);
+    flush_arm(s);
+}
+
 static void log_synced(struct work *w)
 {
     struct store *s = LIST_OWNER(w, struct store, log_sync.work);
     err_t e = s->log_sync.e;
     s->log_sync.e = NULL;
-    s->log_sync.running = false;
     log_sync_end(&s->log_sync);
     if (s->closed) {
+        s->log_sync.running = false;
         err_drop(e, "the store is closed and has synced by itself");
         store_job_ended(s);
         return;
     }
+    take_reached(s);
+    s->log_sync.running = false;
     if (e) {
         log_sync_failed(s, e);
         return;
     }
-    s->synced = s->log_sync.target;
-    s->synced_ms = s->log_sync.target_ms;
-    mapped_files_seal(&s->log.files, s->synced);
-    if (s->options.sync_flush) {
-        dispatch_upto(s, s->synced, s->synced_ms);
-        flush_log(s);
-    }
+    if (s->options.sync_flush) flush_log(s);
     flush_arm(s);
 }
 
 void flush_log(struct store *s)
 {
-    if (s->log_sync.running || s->synced == s->log.written || s->mode >= STORE_BROKEN || s->closed) return;
-    log_sync_begin(s, &s->log_sync);
-    s->log_sync.running = true;
-    tasks_work(s->tasks, &s->log_sync.work);
+    struct log_sync *l = &s->log_sync;
+    if (s->synced == s->log.written || s->mode >= STORE_BROKEN || s->closed) return;
+    if (l->running) {
+        atomic_store(&l->written, s->log.written);
+        atomic_store(&l->written_ms, s->written_ms);
+        return;
+    }
+    log_sync_begin(s, l);
+    l->running = true;
+    tasks_work(s->tasks, &l->work);
 }
 
 static void log_timer_fired(void *store) { flush_log(store); }
@@ -265,7 +330,8 @@ static void queue_timer_fired(void *store)
 
 void flush_init(struct store *s)
 {
-    s->log_sync = (struct log_sync){.work = {.run = sync_log, .done = log_synced}, .store = s, .fs = s->fs};
+    s->log_sync = (struct log_sync){
+        .work = {.run = sync_log, .done = log_synced}, .mail = {.deliver = log_progressed}, .store = s, .tasks = s->tasks, .fs = s->fs};
     s->queue_sync = (struct queue_sync){
         .work = {.run = sync_queues, .done = queues_synced}, .fs = s->fs, .checkpoint_path = s->checkpoint_path};
     timer_init(&s->log_timer, log_timer_fired, s);
@@ -278,7 +344,7 @@ void flush_done(struct store *s)
     buf_done(&s->queue_sync.paths);
 }
 
-bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running && !s->resync.running; }
+bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running && !s->resync.running && !atomic_load(&s->log_sync.mailed); }
 
 static void arm(struct store *s, struct timer *t, bool needed, int64_t delay_ms)
 {

@@ -14,6 +14,8 @@
 #include "store/scrub.h"
 #include "store/store.h"
 
+#include <stdatomic.h>
+
 /* A record that has no queue entry yet. */
 struct waiting_record {
     struct consume_queue *queue;
@@ -40,16 +42,25 @@ struct arrival {
     int64_t end;
 };
 
-/* One sync of the log's files. */
+/* Syncs of the log's files, by one job: as long as more was written meanwhile it goes on by itself, since its way back to the loop and out
+ * again takes as long as a sync. What loop and worker tell each other is atomic; of each pair the time is read first and stored last, so
+ * that it is never later than its place. */
 struct log_sync {
     struct work work;
+    struct mail mail;            /* a sync has ended, and the job goes on */
     const struct store *store;   /* its options alone */
+    struct tasks *tasks;
     struct buf files;            /* struct mapped_file *, pinned */
     struct fs *fs;
     const char *folder;          /* to be synced too, or NULL */
-    int64_t target;
+    int64_t target;              /* of the running sync, the worker's */
     int64_t target_ms;
-    err_t e;
+    int64_t limit;               /* end of the last file: what is written behind it is the next job's */
+    _Atomic int64_t written, written_ms;   /* the loop's word: so much is in the files */
+    _Atomic int64_t reached, reached_ms;   /* the worker's: so much is on disk */
+    _Atomic uint64_t syncs;      /* not yet counted */
+    atomic_bool mailed;          /* the letter is under way */
+    err_t e;                     /* of the sync behind `reached` */
     bool running;
 };
 

@@ -62,6 +62,83 @@ TEST(store, with_sync_flush_answers_when_a_sync_that_began_later_has_ended)
     store_fixture_free(f);
 }
 
+/* What the loop does while a worker syncs. */
+static void send_two(void *ctx)
+{
+    struct store_fixture *f = ctx;
+    store_fixture_append(f, "T", 0, "two");
+    fake_tasks_turn(&f->tasks);
+}
+
+static void send_two_and_fail(void *ctx)
+{
+    struct store_fixture *f = ctx;
+    send_two(f);
+    sim_fs_fail(f->disk, SIM_SYNC, 1, false, ERR_IO);
+}
+
+/* Two messages, the second of which comes while the first is synced. Returns the job, whose end has not been told. */
+static struct work *sync_two(struct store_fixture *f, void (*meanwhile)(void *ctx))
+{
+    store_fixture_append(f, "T", 0, "zero");
+    fake_tasks_settle(&f->tasks);
+    store_fixture_append(f, "T", 0, "one");
+    fake_tasks_turn(&f->tasks);
+    sim_fs_on_sync(f->disk, meanwhile, f);
+    uint64_t jobs = f->tasks.jobs_given;
+    struct work *sync = fake_tasks_take_work(&f->tasks);
+    EXPECT_EQ(f->tasks.jobs_given, jobs);
+    EXPECT_EQ(f->stored, 1);
+    return sync;
+}
+
+TEST(store, with_sync_flush_what_comes_during_a_sync_is_synced_by_the_same_job_and_answered_before_it_ends)
+{
+    struct store_fixture *f = start(true);
+    uint64_t before = store_counts(f->store).syncs;
+    struct work *sync = sync_two(f, send_two);
+    fake_tasks_turn(&f->tasks);   /* the letter comes */
+    EXPECT_EQ(f->stored, 3);
+    EXPECT_EQ(store_counts(f->store).syncs - before, 3);
+    store_fixture_append(f, "T", 0, "three");
+    fake_tasks_turn(&f->tasks);
+    EXPECT_EQ(f->stored, 3);      /* the job is over, though nobody knows yet: the next one does it */
+    sync->done(sync);
+    fake_tasks_settle(&f->tasks);
+    EXPECT_EQ(f->stored, 4);
+    store_fixture_cut_power(f);
+    store_fixture_open(f);
+    EXPECT_EQ(store_fixture_max(f, "T", 0), 4);
+    store_fixture_free(f);
+}
+
+TEST(store, with_sync_flush_a_sync_that_fails_fails_what_it_had_to_cover_and_nothing_before_it)
+{
+    struct store_fixture *f = start(true);
+    struct work *sync = sync_two(f, send_two_and_fail);
+    sync->done(sync);             /* before the letter */
+    EXPECT_EQ(f->stored, 2);
+    EXPECT_EQ(f->failed, 1);
+    fake_tasks_settle(&f->tasks);
+    store_fixture_expect(f, "T", 0, 1, "one");
+    store_fixture_cut_power(f);
+    store_fixture_open(f);
+    store_fixture_expect(f, "T", 0, 1, "one");
+    store_fixture_free(f);
+}
+
+TEST(store, a_closed_store_outlives_the_letter_of_its_sync)
+{
+    struct store_fixture *f = start(true);
+    struct work *sync = sync_two(f, send_two);
+    EXPECT_OK(store_close(f->store));
+    f->store = NULL;
+    EXPECT_EQ(f->stored, 3);
+    sync->done(sync);
+    fake_tasks_settle(&f->tasks);   /* the letter comes last; then the store is released */
+    store_fixture_free(f);
+}
+
 TEST(store, does_not_wait_for_the_disk_when_the_message_says_so)
 {
     struct store_fixture *f = start(true);

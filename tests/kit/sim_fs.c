@@ -64,6 +64,8 @@ struct sim_fs {
     unsigned fail_ops;
     uint64_t fail_in;
     bool fail_on;
+    void (*on_sync)(void *ctx);
+    void *on_sync_ctx;
     bool evicted;             /* something was, once */
     enum err_code fail_code;
 };
@@ -540,7 +542,16 @@ static err_t sim_sync(struct file *f)
     err_t e = enter_file(f, SIM_SYNC, "sync");
     if (!e) node_synced(file_of(f)->node);
     else if (!sim_of(f->fs)->stopped) node_doom(sim_of(f->fs), file_of(f)->node);
+    void (*on_sync)(void *ctx) = sim_of(f->fs)->on_sync;
+    sim_of(f->fs)->on_sync = NULL;
+    if (on_sync) on_sync(sim_of(f->fs)->on_sync_ctx);
     return e;
+}
+
+void sim_fs_on_sync(struct sim_fs *s, void (*fn)(void *ctx), void *ctx)
+{
+    s->on_sync = fn;
+    s->on_sync_ctx = ctx;
 }
 
 static err_t sim_set_size(struct file *f, int64_t size)

@@ -46,6 +46,8 @@ enum sim_op {
 /* The nth call (1: the next) of one of these kinds fails with `code`, once or from then on. A write may do a part first. */
 void sim_fs_fail(struct sim_fs *s, unsigned ops, uint64_t nth, bool from_then_on, enum err_code code);
 void sim_fs_heal(struct sim_fs *s);
+/* Called once, at the end of the next sync of a file: what it writes came too late for that. */
+void sim_fs_on_sync(struct sim_fs *s, void (*fn)(void *ctx), void *ctx);
 /* How many calls of these kinds there were. */
 uint64_t sim_fs_calls(const struct sim_fs *s, unsigned ops);
 /* Nothing of the files below a folder is in memory any more, but for what is to be written yet. */
