@@ -138,7 +138,8 @@ static void note_failure(struct cold *c, struct cold_job *j)
         damage_add_record(j->place.damage, j->place.at, "the disk cannot read it");
         return;
     }
-    if (err_code(j->e) != ERR_NOT_FOUND) log_warn("store.unreadable path=\"%s\" at=%" PRId64 " text=\"%s\"", j->place.path, j->place.at, err_text(j->e));
+    if (err_code(j->e) != ERR_NOT_FOUND)
+        log_warn("store.unreadable path=\"%s\" at=%" PRId64 " text=\"%s\"", j->place.path, j->place.at, err_text(j->e));
     c->queue_waits = true;
 }
 

@@ -237,7 +237,9 @@ TEST(cold, who_waits_is_told_when_the_store_is_closed_and_who_gave_up_is_not)
 TEST(cold, files_of_a_queue_are_cleaned_though_its_entries_are_not_in_memory)
 {
     struct store_fixture *f = store_fixture_new(1);
-    f->options.clean = (struct clean_options){.interval_ms = 10000, .used_percent = 75, .force_percent = 85, .full_percent = 90, .may_force = true, .batch = 10};
+    f->options.clean = (struct clean_options){
+        .interval_ms = 10000, .used_percent = 75, .force_percent = 85, .full_percent = 90, .may_force = true, .batch = 10,
+    };
     f->options.queue_file_entries = 10;
     store_fixture_open(f);
     for (int i = 0; i < 500; i++) {

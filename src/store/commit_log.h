@@ -50,8 +50,8 @@ void commit_log_forget(struct commit_log *l);
 /* Overwrites with zeros what a failed write left. NULL: the log can be written again. */
 err_t commit_log_repair(struct commit_log *l) MUST_CHECK;
 
-/* The record that a queue entry points to; false when it is gone, damaged, or not in memory (then that is what `cold` met). Borrowed until the loop's turn ends. What an earlier
- * run left is compared with its checksum, unless the scrub has been there. */
+/* The record that a queue entry points to; false when it is gone, damaged, or not in memory (then that is what `cold` met). Borrowed until
+ * the loop's turn ends. What an earlier run left is compared with its checksum, unless the scrub has been there. */
 bool commit_log_find(struct commit_log *l, int64_t at, int32_t size, struct slice *out);
 /* The whole, valid record that begins there; false when none does, or when it is not in memory. */
 bool commit_log_read(struct commit_log *l, int64_t at, struct message *m, struct slice *out);

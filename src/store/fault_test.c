@@ -641,6 +641,31 @@ TEST(fault, whatever_call_fails_from_then_on_no_acknowledged_message_is_lost)
     for_each_fault(true, true, true);
 }
 
+/* Not a signal, as a look at a map of it would be. */
+TEST(fault, a_part_of_the_log_that_the_disk_cannot_read_is_named_by_the_start)
+{
+    int named = 0;
+    for (uint64_t nth = 1; nth <= 12; nth++) {
+        struct store_fixture *f = store_fixture_new(1);
+        struct store *s;
+        store_fixture_open(f);
+        for (int i = 0; i < 20; i++) store_fixture_append(f, "T", 0, "x");
+        fake_tasks_settle(&f->tasks);
+        store_fixture_kill(f);
+        sim_fs_fail(f->disk, SIM_READ, nth, false, ERR_IO);
+        err_t e = store_open(&f->options, sim_fs_disk(f->disk), &f->tasks.tasks, &s);
+        named += e && strstr(err_text(e), "read the log at 0");
+        if (!e) f->store = s;
+        else store_fixture_kill(f);
+        err_free(e);
+        sim_fs_heal(f->disk);
+        if (!f->store) store_fixture_open(f);
+        EXPECT_EQ(store_fixture_max(f, "T", 0), 20);
+        store_fixture_free(f);
+    }
+    EXPECT_EQ(named, 2);   /* where it begins, and where it is read on from */
+}
+
 /* Opening too may fail, and is then tried again. */
 TEST(fault, opening_that_fails_anywhere_does_no_harm)
 {

@@ -274,7 +274,8 @@ static void queue_sync_begin(struct store *s, struct queue_sync *q)
     }
     for (int i = 0; i < QUEUE_KINDS; i++)
         if (names[i]) put_path(q, (struct path_head){.folder = true}, files->folder[i]);
-    if (names[QUEUE_OF_BATCHES]) put_path(q, (struct path_head){.folder = true}, s->options.root);   /* which holds that folder only since there is such a topic */
+    /* The root holds that folder only since there is such a topic. */
+    if (names[QUEUE_OF_BATCHES]) put_path(q, (struct path_head){.folder = true}, s->options.root);
     int64_t sure = s->visible < s->synced ? s->visible : s->synced;
     q->checkpoint = s->checkpoint;
     q->checkpoint.log_ms = s->synced_ms;
@@ -344,7 +345,11 @@ void flush_done(struct store *s)
     buf_done(&s->queue_sync.paths);
 }
 
-bool flush_is_idle(const struct store *s) { return !s->log_sync.running && !s->queue_sync.running && !s->log.spare.running && !s->resync.running && !atomic_load(&s->log_sync.mailed); }
+bool flush_is_idle(const struct store *s)
+{
+    bool log_is_idle = !s->log_sync.running && !atomic_load(&s->log_sync.mailed) && !s->log.spare.running;
+    return log_is_idle && !s->queue_sync.running && !s->resync.running;
+}
 
 static void arm(struct store *s, struct timer *t, bool needed, int64_t delay_ms)
 {

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* How a store becomes whole again (facts: docs/protocol/store.md 6; where we differ it says so):
  *   1. find a place in the log before which everything is surely on disk         start_of_scan()
@@ -19,6 +20,8 @@
 enum {
     MARGIN_MS = 3000,                /* the original's: times in the checkpoint are not exact */
     SECTOR_BYTES = 512,
+    TRY_HEAD_BYTES = 4096,
+    TRY_BYTES = 64 << 10,
     LENGTH_BYTES = 4,
     SEARCH_BYTES = 16 << 20,         /* where the next good record is looked for: four times the largest message */
     PENDING_BYTES = 64 << 10,        /* of one queue, before they are written */
@@ -36,6 +39,50 @@ struct recovery {
     int64_t spoiled;                 /* a queue's end is damaged: records from here on are looked at again; INT64_MAX: none is */
     int64_t told;                    /* the progress, as far as it was told */
 };
+
+/* --- the disk, before it is looked at by maps --- */
+
+static bool is_all_zero(const uint8_t *p, size_t n)
+{
+    return n == 0 || (*p == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/* One part of a file, which the disk must give. *end: there is nothing in it. */
+static err_t try_read(const struct mapped_file *f, int64_t position, int64_t bytes, uint8_t *room, bool *end)
+{
+    size_t got;
+    err_t e = file_read_at(f->file, position - f->start, room, (size_t)bytes, &got);
+    *end = !e && is_all_zero(room, got);
+    return err_in(e, "read the log at %" PRId64, position);
+}
+
+/* A part of the disk that fails is an error here, and would be a signal later. The beginnings of all files, and what is read on from. */
+static err_t check_beginnings(const struct recovery *r)
+{
+    uint8_t room[TRY_HEAD_BYTES];
+    err_t e = NULL;
+    bool end;
+    for (size_t i = 0; i < r->log->files.count && !e; i++) {
+        const struct mapped_file *f = r->log->files.all[i];
+        e = try_read(f, f->start, f->size < TRY_HEAD_BYTES ? f->size : TRY_HEAD_BYTES, room, &end);
+    }
+    return e;
+}
+
+static err_t check_rest(const struct recovery *r)
+{
+    uint8_t *room = must_alloc(TRY_BYTES);
+    const struct mapped_file *f;
+    err_t e = NULL;
+    bool end = false;
+    for (int64_t at = r->from; !e && !end && (f = mapped_files_at(&r->log->files, at));) {
+        int64_t n = mapped_file_end(f) - at < TRY_BYTES ? mapped_file_end(f) - at : TRY_BYTES;
+        e = try_read(f, at, n, room, &end);
+        at += n;
+    }
+    free(room);
+    return e;
+}
 
 /* --- 1: where to begin --- */
 
@@ -383,9 +430,13 @@ err_t recovery_run(struct store *s, bool abnormal)
 {
     struct recovery r = {.s = s, .log = &s->log, .abnormal = abnormal, .dispatched = -1, .spoiled = INT64_MAX};
     if (!s->log.files.count) return start_empty(s);
+    err_t e = check_beginnings(&r);
+    if (e) return e;
     r.from = start_of_scan(&r);
+    e = check_rest(&r);
+    if (e) return e;
     scan(&r);
-    err_t e = cut_log(&r);
+    e = cut_log(&r);
     if (!e) e = queues_each(&s->queues, load_queue, &r);
     if (!e) e = commit_log_start(&s->log, r.end);
     if (!e) e = redispatch(&r, start_of_redispatch(&r));
