@@ -4,15 +4,6 @@
 
 static int32_t ask(struct flow *f, int32_t code) { return flow_code(f, code, NULL, NULL, NULL, NULL); }
 
-static bool is_there(struct flow *f, const char *path)
-{
-    struct file_info info;
-    err_t e = fs_info(sim_fs_disk(f->disk), path, &info);
-    bool there = !e;
-    err_free(e);
-    return there;
-}
-
 static void forget_topics(struct flow *f)
 {
     static const char *const names[] = {"/store/config/topics.json", "/store/config/topics.json.bak"};
@@ -35,10 +26,10 @@ TEST(cleaning, files_of_topics_that_do_not_exist_go_when_somebody_asks_and_no_ot
     forget_topics(f);
     flow_crash(f);
     flow_make_topic(f, "Kept", 1);
-    EXPECT(is_there(f, "/store/consumequeue/Gone"));
+    EXPECT(flow_is_there(f, "/store/consumequeue/Gone"));
     EXPECT_EQ(ask(f, REQUEST_CLEAN_UNUSED_TOPIC), RESPONSE_SUCCESS);
     sim_run_for(f->sim, 1000);
-    EXPECT(!is_there(f, "/store/consumequeue/Gone"));
+    EXPECT(!flow_is_there(f, "/store/consumequeue/Gone"));
     EXPECT_EQ(flow_pull(f, "Kept", 0, 0, "*").count, 1);
     EXPECT_EQ(flow_send(f, "Kept", 0, "", "c").queue_offset, 1);
     flow_stop(f);
@@ -91,15 +82,6 @@ TEST(cleaning, the_hours_of_the_day_are_followed_when_they_are_changed)
 
 /* --- a time of its own: the attribute reserve.time, in hours --- */
 
-static void set_attributes(struct flow *f, const char *topic, const char *edits)
-{
-    struct create_topic_header h = {
-        .topic = slice_text(topic), .default_topic = SLICE("TBW102"), .read_queue_nums = 1, .write_queue_nums = 1, .perm = 6,
-        .topic_filter_type = SLICE("SINGLE_TAG"), .attributes = slice_text(edits),
-    };
-    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_AND_CREATE_TOPIC, &create_topic_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
-}
-
 static void run_minutes(struct flow *f, int minutes)
 {
     for (int i = 0; i < minutes; i++) {   /* the connection is not idle */
@@ -111,7 +93,7 @@ static void run_minutes(struct flow *f, int minutes)
 TEST(cleaning, a_topic_with_reserve_time_shows_its_messages_for_so_many_hours)
 {
     struct flow *f = flow_start(NULL);
-    set_attributes(f, "T", "+reserve.time=2");
+    flow_make_topic_with(f, "T", 1, "+reserve.time=2");
     flow_make_topic(f, "Usual", 1);
     for (int i = 0; i < 3; i++) {
         flow_send(f, "T", 0, "", "x");
@@ -128,7 +110,7 @@ TEST(cleaning, a_topic_with_reserve_time_shows_its_messages_for_so_many_hours)
     flow_restart(f);
     sim_run_for(f->sim, 2000);
     EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").next, 3);
-    set_attributes(f, "T", "-reserve.time");
+    flow_make_topic_with(f, "T", 1, "-reserve.time");
     EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 4);   /* the log has them still */
     flow_stop(f);
 }

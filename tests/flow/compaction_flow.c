@@ -11,15 +11,6 @@ static const char *const small[] = {
     "mappedFileSizeCommitLog=65536", "deleteWhen=", "fileReservedTime=1", NULL,
 };
 
-static void make_topic(struct flow *f, const char *topic, const char *attributes)
-{
-    struct create_topic_header h = {
-        .topic = slice_text(topic), .default_topic = SLICE("TBW102"), .read_queue_nums = 1, .write_queue_nums = 1, .perm = 6,
-        .topic_filter_type = SLICE("SINGLE_TAG"), .attributes = slice_text(attributes),
-    };
-    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_AND_CREATE_TOPIC, &create_topic_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
-}
-
 static int64_t send(struct flow *f, const char *topic, const char *key, const char *body)
 {
     char properties[64];
@@ -54,15 +45,6 @@ static void send_states(struct flow *f, const char *topic)
     }
 }
 
-static bool is_there(struct flow *f, const char *path)
-{
-    struct file_info info;
-    err_t e = fs_info(sim_fs_disk(f->disk), path, &info);
-    bool there = !e;
-    err_free(e);
-    return there;
-}
-
 static void expect_newest(struct flow *f, int64_t offset)
 {
     struct pulled p = flow_pull(f, "States", 0, offset, "*");
@@ -80,7 +62,7 @@ static void expect_newest(struct flow *f, int64_t offset)
 TEST(compaction, a_pull_gets_the_newest_message_of_each_key_and_one_in_a_gap_goes_on)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     struct pulled p = flow_pull(f, "States", 0, 0, "*");
     EXPECT_EQ(p.count, 19);
@@ -102,7 +84,7 @@ TEST(compaction, a_pull_gets_the_newest_message_of_each_key_and_one_in_a_gap_goe
 TEST(compaction, what_is_kept_is_fetched_by_a_worker_when_it_is_not_in_memory)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     sim_run_for(f->sim, 120000);
     int64_t at = 0;
@@ -124,7 +106,7 @@ TEST(compaction, what_is_kept_is_fetched_by_a_worker_when_it_is_not_in_memory)
 TEST(compaction, tags_are_filtered_and_a_pull_waits_behind_what_is_kept)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     sim_run_for(f->sim, 120000);
     struct pulled p = flow_pull(f, "States", 0, 0, "B");
@@ -141,7 +123,7 @@ TEST(compaction, tags_are_filtered_and_a_pull_waits_behind_what_is_kept)
 TEST(compaction, a_pull_far_past_the_end_is_sent_to_the_end)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     sim_run_for(f->sim, 10000);
     struct pulled p = flow_pull(f, "States", 0, 1000, "*");
@@ -153,7 +135,7 @@ TEST(compaction, a_pull_far_past_the_end_is_sent_to_the_end)
 TEST(compaction, a_message_without_key_is_refused_single_and_in_a_batch)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     struct sent s = flow_send(f, "States", 0, "TAGS=A", "x");
     EXPECT_EQ(s.code, RESPONSE_MESSAGE_ILLEGAL);
     assert_string_equal(s.remark, "Required message key is missing");
@@ -175,7 +157,7 @@ TEST(compaction, a_message_without_key_is_refused_single_and_in_a_batch)
 TEST(compaction, messages_of_a_batch_are_kept_by_their_own_keys)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     struct buf batch = BUF_EMPTY;
     flow_batch_add(&batch, flow_properties("KEYS=k"), "a");
     flow_batch_add(&batch, flow_properties("KEYS=l"), "b");
@@ -198,8 +180,8 @@ TEST(compaction, what_is_kept_outlives_the_files_of_the_commit_log)
     struct flow *f = flow_start(small);
     static char body[4001];
     memset(body, 'x', 4000);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
-    make_topic(f, "Plain", "");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "Plain", 1, "");
     send_states(f, "States");
     for (int i = 0; i < 60; i++) send(f, "Plain", "k", body);
     sim_run_for(f->sim, 120000);
@@ -220,21 +202,21 @@ TEST(compaction, what_is_kept_outlives_the_files_of_the_commit_log)
 TEST(compaction, topics_may_come_and_go_while_the_broker_runs)
 {
     struct flow *f = flow_start(small);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     sim_run_for(f->sim, 120000);
-    EXPECT(is_there(f, "/store/compaction/compactionLog/States"));
+    EXPECT(flow_is_there(f, "/store/compaction/compactionLog/States"));
     struct delete_topic_header gone = {.topic = SLICE("States")};
     EXPECT_EQ(flow_code(f, REQUEST_DELETE_TOPIC_IN_BROKER, &delete_topic_kind, &gone, NULL, NULL), RESPONSE_SUCCESS);
     sim_run_for(f->sim, 1000);
-    EXPECT(!is_there(f, "/store/compaction/compactionLog/States"));
-    make_topic(f, "States", "");
+    EXPECT(!flow_is_there(f, "/store/compaction/compactionLog/States"));
+    flow_make_topic_with(f, "States", 1, "");
     EXPECT_EQ(flow_send(f, "States", 0, "", "plain").queue_offset, 0);
     sim_run_for(f->sim, 10000);
-    EXPECT(!is_there(f, "/store/compaction/compactionLog/States"));
+    EXPECT(!flow_is_there(f, "/store/compaction/compactionLog/States"));
     EXPECT_EQ(flow_pull(f, "States", 0, 0, "*").count, 1);
     EXPECT_EQ(flow_code(f, REQUEST_DELETE_TOPIC_IN_BROKER, &delete_topic_kind, &gone, NULL, NULL), RESPONSE_SUCCESS);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     sim_run_for(f->sim, 120000);
     expect_newest(f, 0);
@@ -245,11 +227,11 @@ TEST(compaction, without_enableCompaction_a_topic_is_like_any_other_but_for_its_
 {
     static const char *const off[] = {"enableCompaction=false", NULL};
     struct flow *f = flow_start(off);
-    make_topic(f, "States", "+cleanup.policy=COMPACTION");
+    flow_make_topic_with(f, "States", 1, "+cleanup.policy=COMPACTION");
     send_states(f, "States");
     EXPECT_EQ(flow_send(f, "States", 0, "", "x").code, RESPONSE_MESSAGE_ILLEGAL);
     sim_run_for(f->sim, 120000);
-    EXPECT(!is_there(f, "/store/compaction"));
+    EXPECT(!flow_is_there(f, "/store/compaction"));
     EXPECT_EQ(flow_pull(f, "States", 0, 0, "*").count, 19);
     flow_stop(f);
 }

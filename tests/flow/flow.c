@@ -161,6 +161,15 @@ int32_t flow_code(struct flow *f, int32_t code, const struct header_kind *kind, 
     return got;
 }
 
+bool flow_is_there(struct flow *f, const char *path)
+{
+    struct file_info info;
+    err_t e = fs_info(sim_fs_disk(f->disk), path, &info);
+    bool there = !e;
+    err_free(e);
+    return there;
+}
+
 void flow_make_topic(struct flow *f, const char *topic, int32_t queues) { flow_make_topic_with(f, topic, queues, ""); }
 
 void flow_make_topic_with(struct flow *f, const char *topic, int32_t queues, const char *attributes)

@@ -47,6 +47,8 @@ struct caller *flow_caller(struct flow *f);
 extern const char *const flow_host;
 enum { FLOW_PORT = 10911 };
 
+/* Whether the disk has a file or folder of that name. */
+bool flow_is_there(struct flow *f, const char *path);
 void flow_make_topic(struct flow *f, const char *topic, int32_t queues);
 /* With attributes, "+key=value". */
 void flow_make_topic_with(struct flow *f, const char *topic, int32_t queues, const char *attributes);

@@ -20,17 +20,6 @@ enum { FLAG_ABORT = 1, FLAG_SECOND = 2, FLAG_NO_ENTRIES = 4, FLAG_READY = 8, FLA
 #define FIRST "/00000000000000000000"
 #define SECOND "/00000000000000002300"
 
-static struct slice take(struct slice *rest)
-{
-    if (rest->n < 2) return (struct slice){NULL, 0};
-    size_t n = get_be16(rest->p);
-    *rest = slice_skip(*rest, 2);
-    if (n > rest->n) n = rest->n;
-    struct slice s = slice_of(rest->p, n);
-    *rest = slice_skip(*rest, n);
-    return s;
-}
-
 static void put_file(struct fs *fs, const char *path, struct slice bytes, int64_t size)
 {
     struct file *f;
@@ -49,10 +38,10 @@ static void lay_out(struct fs *fs, struct slice input)
     uint8_t flags = *input.p;
     struct slice rest = slice_skip(input, 1);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) FUZZ_EXPECT(!fs_make_folder(fs, folders[i]));
-    put_file(fs, flags & FLAG_DELETED ? LOGS FIRST ".delete" : LOGS FIRST, take(&rest), LOG_BYTES);
-    struct slice entries = take(&rest);
+    put_file(fs, flags & FLAG_DELETED ? LOGS FIRST ".delete" : LOGS FIRST, fuzz_take(&rest), LOG_BYTES);
+    struct slice entries = fuzz_take(&rest);
     if (!(flags & FLAG_NO_ENTRIES)) put_file(fs, ENTRIES FIRST, entries, ENTRY_BYTES);
-    struct slice second = take(&rest), second_entries = take(&rest), ready = take(&rest);
+    struct slice second = fuzz_take(&rest), second_entries = fuzz_take(&rest), ready = fuzz_take(&rest);
     if (flags & FLAG_SECOND) {
         put_file(fs, LOGS SECOND, second, LOG_BYTES);
         put_file(fs, ENTRIES SECOND, second_entries, ENTRY_BYTES);

@@ -13,17 +13,6 @@
 enum { LOG_BYTES = 4096, ENTRIES = 16 };
 enum { FLAG_ABORT = 1, FLAG_NO_QUEUE = 2, FLAG_SYNC = 4, FLAG_SECOND_LOG = 8, FLAG_BATCHES = 16, FLAG_BOTH_KINDS = 32 };
 
-static struct slice take(struct slice *rest)
-{
-    if (rest->n < 2) return (struct slice){NULL, 0};
-    size_t n = get_be16(rest->p);
-    *rest = slice_skip(*rest, 2);
-    if (n > rest->n) n = rest->n;
-    struct slice s = slice_of(rest->p, n);
-    *rest = slice_skip(*rest, n);
-    return s;
-}
-
 static void put_file(struct fs *fs, const char *path, struct slice bytes, int64_t size)
 {
     struct file *f;
@@ -41,7 +30,7 @@ static void lay_out(struct fs *fs, struct slice input)
     static const char *const folders[] = {"/s/commitlog", "/s/consumequeue", "/s/config"};
     uint8_t flags = *input.p;
     bool batches = flags & FLAG_BATCHES;
-    struct slice rest = slice_skip(input, 1), log = take(&rest), queue = take(&rest);
+    struct slice rest = slice_skip(input, 1), log = fuzz_take(&rest), queue = fuzz_take(&rest);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) FUZZ_EXPECT(!fs_make_folder(fs, folders[i]));
     put_file(fs, "/s/commitlog/00000000000000000000", log, LOG_BYTES);
     if (flags & FLAG_SECOND_LOG) put_file(fs, "/s/commitlog/00000000000000004096", slice_skip(log, log.n / 2), LOG_BYTES);

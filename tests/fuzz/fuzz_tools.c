@@ -11,17 +11,6 @@
 enum { LOG_BYTES = 4096, ENTRIES = 16, SLOTS = 7, KEYS = 20, INDEX_BYTES = 40 + SLOTS * 4 + KEYS * 20 };
 enum { FLAG_ABORT = 1, FLAG_ODD_SIZES = 2, FLAG_JSON = 4, FLAG_BATCHES = 8 };
 
-static struct slice take(struct slice *rest)
-{
-    if (rest->n < 2) return (struct slice){NULL, 0};
-    size_t n = get_be16(rest->p);
-    *rest = slice_skip(*rest, 2);
-    if (n > rest->n) n = rest->n;
-    struct slice s = slice_of(rest->p, n);
-    *rest = slice_skip(*rest, n);
-    return s;
-}
-
 static void put(struct fs *fs, const char *path, struct slice bytes, int64_t size)
 {
     struct file *f;
@@ -37,11 +26,11 @@ static void lay_out(struct fs *fs, uint8_t flags, struct slice rest)
                                           "/s/config"};
     bool odd = flags & FLAG_ODD_SIZES;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) FUZZ_EXPECT(!fs_make_folder(fs, folders[i]));
-    put(fs, "/s/commitlog/00000000000000000000", take(&rest), odd ? -1 : LOG_BYTES);
-    if (flags & FLAG_BATCHES) put(fs, "/s/batchconsumequeue/B/0/00000000000000000000", take(&rest), odd ? -1 : ENTRIES * 46);
-    else put(fs, "/s/consumequeue/T/0/00000000000000000000", take(&rest), odd ? -1 : ENTRIES * 20);
-    put(fs, "/s/index/20260101000000000", take(&rest), odd ? -1 : INDEX_BYTES);
-    put(fs, "/s/consumequeue_ext/T/0/00000000000000000000", take(&rest), -1);
+    put(fs, "/s/commitlog/00000000000000000000", fuzz_take(&rest), odd ? -1 : LOG_BYTES);
+    if (flags & FLAG_BATCHES) put(fs, "/s/batchconsumequeue/B/0/00000000000000000000", fuzz_take(&rest), odd ? -1 : ENTRIES * 46);
+    else put(fs, "/s/consumequeue/T/0/00000000000000000000", fuzz_take(&rest), odd ? -1 : ENTRIES * 20);
+    put(fs, "/s/index/20260101000000000", fuzz_take(&rest), odd ? -1 : INDEX_BYTES);
+    put(fs, "/s/consumequeue_ext/T/0/00000000000000000000", fuzz_take(&rest), -1);
     put(fs, "/s/config/topics.json", rest, -1);
     put(fs, "/s/checkpoint", rest, -1);
     if (flags & FLAG_ABORT) put(fs, "/s/abort", (struct slice){NULL, 0}, 0);
