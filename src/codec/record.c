@@ -168,14 +168,14 @@ bool record_looks_written(const struct message *m)
     if (m->topic.n && memchr(m->topic.p, 0, m->topic.n)) return false;
     const uint8_t *end = m->properties.p + m->properties.n;
     size_t before = (size_t)(m->properties.p - m->body.p);   /* body, topic and lengths lie between */
-    int64_t at = m->log_offset + RECORD_HEAD_BYTES - 8 + (int64_t)ip_bytes(m->born_host.v6) + (int64_t)ip_bytes(m->store_host.v6);
-    at += (int64_t)before;
+    /* Without a sign: a damaged record may state any place. */
+    uint64_t at = (uint64_t)m->log_offset + RECORD_HEAD_BYTES - 8 + ip_bytes(m->born_host.v6) + ip_bytes(m->store_host.v6) + before;
     for (const uint8_t *p = m->properties.p; p < end;) {
         size_t share = (size_t)(SECTOR - at % SECTOR);
         if (share > (size_t)(end - p)) share = (size_t)(end - p);
         if (all_zero(p, share)) return false;
         p += share;
-        at += (int64_t)share;
+        at += share;
     }
     return m->properties.n == 0 || end[-1] != 0;
 }

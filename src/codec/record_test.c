@@ -122,6 +122,22 @@ TEST(record, zeros_to_the_end_of_the_properties_were_never_written)
     buf_done(&b);
 }
 
+TEST(record, one_that_states_an_impossible_place_is_looked_at_like_any_other)
+{
+    static const int64_t places[] = {INT64_MAX, INT64_MIN, -1, INT64_MAX - 511};
+    struct message m = sample(), got;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct buf b = encode(&m, &host_v4);
+        put_be64(b.p + 28, (uint64_t)places[i]);
+        EXPECT_EQ(record_read(buf_slice(&b), &got), RECORD_WHOLE);
+        EXPECT_EQ(got.log_offset, places[i]);
+        EXPECT(record_looks_written(&got));
+        memset(b.p + b.n - 5, 0, 5);
+        EXPECT(!record_looks_written(&got));
+        buf_done(&b);
+    }
+}
+
 static void check_crc(json_t *row)
 {
     struct buf bytes = row_bytes(row, "hex");
