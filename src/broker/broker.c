@@ -54,7 +54,7 @@ static void reserve(struct broker *b, const struct topic *topic)
     enum { HOUR_MS = 3600000 };
     int64_t hours = -1;
     struct slice text = topic_attribute(&topic->config, SLICE("reserve.time"));
-    if (text.p && !slice_to_i64(text, &hours)) hours = -1;
+    if (text.p && (!slice_to_i64(text, &hours) || hours < 0)) hours = -1;   /* a file may say anything */
     store_reserve(b->store, topic->config.name, hours > INT64_MAX / HOUR_MS ? INT64_MAX : hours * HOUR_MS);
 }
 
@@ -255,8 +255,8 @@ err_t broker_free(struct broker *b)
     registration_free(b->registration);
     b->registration = NULL;
     timer_stop(b->tasks, &b->scan);
-    disk_end(b);
     hold_done(&b->hold);
+    disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);

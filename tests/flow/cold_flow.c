@@ -150,3 +150,26 @@ TEST(cold, who_waits_for_the_disk_goes_with_its_connection_and_with_the_broker)
     sim_run_for(f->sim, 1);
     flow_stop(f);   /* with nothing left behind: it would be a leak */
 }
+
+/* The beginning of the queue has to be looked up anew, because the log begins elsewhere since. */
+TEST(cold, a_pull_that_waits_for_messages_is_woken_by_the_end_of_the_broker_though_its_queue_is_not_in_memory)
+{
+    static const char *const settings[] = {"mappedFileSizeCommitLog=65536", "deleteWhen=", "fileReservedTime=1", NULL};
+    static char body[4001];
+    struct flow *f = flow_start(settings);
+    memset(body, 'x', 4000);
+    flow_make_topic(f, "Old", 1);
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 2; i++) EXPECT_EQ(flow_send(f, "Old", 0, "", "o").code, RESPONSE_SUCCESS);
+    for (int i = 0; i < 60; i++) EXPECT_EQ(flow_send(f, "T", 0, "", body).code, RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 20000);
+    flow_pull_waiting(f, "Old", 0, 2, "*", 600000);
+    sim_run_for(f->sim, 100);
+    EXPECT_EQ(flow_metric(f, "skylark_held_pulls"), 1);
+    EXPECT_EQ(flow_code(f, REQUEST_DELETE_EXPIRED_COMMITLOG, NULL, NULL, NULL, NULL), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 20000);
+    EXPECT(flow_pull(f, "T", 0, 0, "*").min > 0);
+    flow_evict(f);
+    flow_free_broker(f);
+    flow_stop(f);
+}
