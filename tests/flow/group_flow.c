@@ -58,6 +58,40 @@ TEST(group, a_repeated_heartbeat_tells_nobody)
     flow_stop(f);
 }
 
+/* A heartbeat of the second kind; `all` tells the subscriptions with this version. Returns whether the client is asked for all. */
+static bool heartbeat_asks(struct caller *c, bool all, int version)
+{
+    char body[512], subscription[128] = "";
+    if (all) snprintf(subscription, sizeof subscription, "{\"topic\":\"T\",\"subString\":\"*\",\"expressionType\":\"TAG\",\"subVersion\":%d}", version);
+    snprintf(body, sizeof body,
+             "{\"clientID\":\"c\",\"heartbeatFingerprint\":7,\"withoutSub\":%s,\"producerDataSet\":[],\"consumerDataSet\":[{\"groupName\":\"G\","
+             "\"consumeType\":\"CONSUME_PASSIVELY\",\"messageModel\":\"CLUSTERING\",\"consumeFromWhere\":\"CONSUME_FROM_LAST_OFFSET\","
+             "\"subscriptionDataSet\":[%s]}]}", all ? "false" : "true", subscription);
+    struct answer *a = caller_call(c, REQUEST_HEART_BEAT, NULL, NULL, slice_text(body));
+    bool asks = slice_eq(frame_get(&a->frame, SLICE("IS_SUB_CHANGE")), SLICE("true"));
+    answer_free(a);
+    return asks;
+}
+
+/* Java clients raise their subscription's version whenever their queues change, and leave out the heartbeat that would tell when another
+ * one is under way; from then on their fingerprint is all they send. */
+TEST(group, a_member_that_did_not_tell_its_newest_subscription_is_asked_for_it_and_gets_messages_again)
+{
+    struct flow *f = flow_start(NULL);
+    char remark[512];
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "", "x");
+    struct pull_header h = {.topic = SLICE("T"), .consumer_group = SLICE("G"), .max_msg_nums = 32, .sub_version = 2};
+    heartbeat_asks(f->caller, true, 1);
+    EXPECT(!heartbeat_asks(f->caller, false, 0));
+    EXPECT_EQ(flow_code(f, REQUEST_PULL_MESSAGE, &pull_kind, &h, NULL, remark), RESPONSE_SUBSCRIPTION_NOT_LATEST);
+    EXPECT(heartbeat_asks(f->caller, false, 0));
+    EXPECT(!heartbeat_asks(f->caller, true, 2));
+    EXPECT_EQ(flow_code(f, REQUEST_PULL_MESSAGE, &pull_kind, &h, NULL, remark), RESPONSE_SUCCESS);
+    EXPECT(!heartbeat_asks(f->caller, false, 0));
+    flow_stop(f);
+}
+
 TEST(group, members_without_heartbeat_for_two_minutes_are_gone)
 {
     static const char *const settings[] = {"serverChannelMaxIdleTimeSeconds=0", NULL};

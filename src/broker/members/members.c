@@ -263,7 +263,7 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
     struct member_group *g = get_group(m, h->group, false);
     struct member *one = find_member(&c->consumers, g, c);
     bool is_new = !one;
-    bool must_tell = is_new ? without_sub : one->fingerprint != fingerprint;
+    bool must_tell = is_new ? without_sub : one->fingerprint != fingerprint || (without_sub && one->outdated);
     if (is_new) {
         one = add_member(g, c);
         log_info("member.joined group=\"%s\" client=\"%s\" kind=consumer language=%s version=%d", g->name, c->id,
@@ -274,7 +274,10 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
     g->from = h->from;
     one->seen_ms = tasks_mono_ms(m->tasks);
     bool other_topics = false;
-    if (!without_sub) one->fingerprint = fingerprint;
+    if (!without_sub) {
+        one->fingerprint = fingerprint;
+        one->outdated = false;
+    }
     if (!without_sub && (is_new || !is_unchanged(one, h))) {
         other_topics = !has_same_topics(one, h);
         hide(g, one);
@@ -284,6 +287,14 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
     }
     if (is_new || other_topics) tell(g);
     return must_tell;
+}
+
+void members_outdated(struct members *m, struct rpc_conn *conn, struct slice group)
+{
+    struct client *c = find_client(m, conn);
+    struct member_group *g = members_consumers(m, group);
+    struct member *one = c && g ? find_member(&c->consumers, g, c) : NULL;
+    if (one) one->outdated = true;
 }
 
 void members_producer(struct members *m, struct client *c, struct slice group)

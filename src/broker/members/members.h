@@ -28,6 +28,7 @@ struct member {
     struct client *client;
     int64_t seen_ms;               /* mono_ms of its last heartbeat: a clock that is set makes nobody old */
     int32_t fingerprint;           /* of its last full heartbeat of the second kind */
+    bool outdated;                 /* it pulls by a newer subscription than the one it told */
     struct arena arena;            /* of the subscriptions */
     struct subscription *subscriptions;
     size_t count;
@@ -64,9 +65,12 @@ void members_done(struct members *m);
 
 struct client *members_client(struct members *m, struct call *call, struct slice client_id);
 /* One group of a heartbeat. Returns whether a heartbeat without subscriptions is not enough: the member is not known here, or
- * under another fingerprint. */
+ * under another fingerprint, or has a newer subscription. */
 bool members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub);
 void members_producer(struct members *m, struct client *c, struct slice group);
+/* The member on this connection asked for messages by a subscription that is newer than what its heartbeats said. A client may leave out the
+ * heartbeat that would tell, and its fingerprint says nothing of versions: it must be asked. */
+void members_outdated(struct members *m, struct rpc_conn *conn, struct slice group);
 /* Leaves one group; p NULL names are skipped. */
 void members_leave(struct members *m, struct rpc_conn *conn, struct slice producer_group, struct slice consumer_group);
 void members_closed(struct members *m, struct rpc_conn *conn);

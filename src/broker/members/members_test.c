@@ -227,6 +227,23 @@ TEST(members, a_heartbeat_without_subscriptions_is_enough_for_who_is_known_by_th
     stop(f);
 }
 
+TEST(members, who_pulls_by_a_newer_subscription_than_it_told_is_asked_for_it_until_it_tells)
+{
+    struct fixture *f = start();
+    struct client *c = members_client(&f->members, f->calls[0], SLICE("c"));
+    struct heartbeat_consumer full = second_kind(f, false), empty = second_kind(f, true);
+    members_consumer(&f->members, c, &full, 77, false);
+    members_outdated(&f->members, f->calls[1]->conn, SLICE("G"));    /* somebody else */
+    members_outdated(&f->members, f->calls[0]->conn, SLICE("H"));
+    EXPECT(!members_consumer(&f->members, c, &empty, 77, true));
+    members_outdated(&f->members, f->calls[0]->conn, SLICE("G"));
+    EXPECT(members_consumer(&f->members, c, &empty, 77, true));
+    EXPECT(members_consumer(&f->members, c, &empty, 77, true));
+    EXPECT(!members_consumer(&f->members, c, &full, 77, false));
+    EXPECT(!members_consumer(&f->members, c, &empty, 77, true));
+    stop(f);
+}
+
 TEST(members, producers_have_groups_of_their_own)
 {
     struct fixture *f = start();

@@ -98,7 +98,7 @@ static err_t carried_filter(const struct pull_header *h, struct tag_filter *out)
 }
 
 /* The pull relies on what the group's heartbeats said. */
-static err_t known_filter(struct broker *b, const struct pull_header *h, const struct group *group, int32_t *forbidden,
+static err_t known_filter(struct broker *b, struct rpc_conn *conn, const struct pull_header *h, const struct group *group, int32_t *forbidden,
                           struct tag_filter *out)
 {
     struct member_group *members = members_consumers(&b->members, h->consumer_group);
@@ -112,7 +112,10 @@ static err_t known_filter(struct broker *b, const struct pull_header *h, const s
     *forbidden = 0;
     const struct subscription *s = members_subscription(members, h->topic);
     if (!s) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's subscription not exist" SEE_FAQ);
-    if (s->version < h->sub_version) return err_new(ERR_SUBSCRIPTION_OLD, "the consumer's subscription not latest");
+    if (s->version < h->sub_version) {
+        members_outdated(&b->members, conn, h->consumer_group);
+        return err_new(ERR_SUBSCRIPTION_OLD, "the consumer's subscription not latest");
+    }
     if (!subscription_is_tag(s->type)) return sql_not_supported();
     take_codes(s, out);
     return NULL;
@@ -195,10 +198,11 @@ static void answer(struct broker *b, struct call *call, const struct pull_header
 
 /* --- waiting --- */
 
-static err_t filter_of(struct broker *b, const struct pull_header *h, const struct group *group, int32_t *forbidden, struct tag_filter *out)
+static err_t filter_of(struct broker *b, struct rpc_conn *conn, const struct pull_header *h, const struct group *group, int32_t *forbidden,
+                       struct tag_filter *out)
 {
     if (h->sys_flag & PULL_HAS_SUBSCRIPTION) return carried_filter(h, out);
-    return known_filter(b, h, group, forbidden, out);
+    return known_filter(b, conn, h, group, forbidden, out);
 }
 
 static void refuse(struct call *call, int32_t forbidden, err_t e)
@@ -253,7 +257,7 @@ static void go_on(struct held_pull *held, enum wake_reason reason)
         call_drop(held->call);
     } else {
         e = check_pull(b, held->call, held->header, &forbidden, &group, &topic);
-        if (!e) e = filter_of(b, held->header, group, &forbidden, &filter);
+        if (!e) e = filter_of(b, held->call->conn, held->header, group, &forbidden, &filter);
         if (e) refuse(held->call, forbidden, e);
         else waits = look_again(held, &filter, reason);
     }
@@ -337,7 +341,7 @@ void handle_pull(struct broker *b, struct call *call)
 
     err_t e = header_decode(&pull_kind, call->frame, &h);
     if (!e) e = check_pull(b, call, &h, &forbidden, &group, &topic);
-    if (!e) e = filter_of(b, &h, group, &forbidden, &filter);
+    if (!e) e = filter_of(b, call->conn, &h, group, &forbidden, &filter);
     if (e) refuse(call, forbidden, e);
     else if (!answer_reset(b, call, &h)) pull(b, call, &h, &filter);
     arena_done(&filter.arena);
