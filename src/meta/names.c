@@ -98,3 +98,9 @@ void retry_topic_name(struct slice group, struct buf *out)
     buf_put_text(out, "%RETRY%");
     buf_put_slice(out, group);
 }
+
+void dead_letter_topic_name(struct slice group, struct buf *out)
+{
+    buf_put_text(out, "%DLQ%");
+    buf_put_slice(out, group);
+}

@@ -26,5 +26,7 @@ static inline bool topic_name_is_dead_letter(struct slice topic) { return slice_
 static inline struct slice topic_name_group(struct slice topic) { return slice_skip(topic, topic_name_is_retry(topic) ? 7 : 5); }
 /* Appends "%RETRY%group". */
 void retry_topic_name(struct slice group, struct buf *out);
+/* Appends "%DLQ%group". */
+void dead_letter_topic_name(struct slice group, struct buf *out);
 
 #endif

@@ -11,7 +11,7 @@ err_t intake_put(struct broker *b, const struct message *m, append_done *done, v
     known_properties_read(m->properties, &known);
     intake_keys(&known, &stored);
     err_t e = intake_delay(b, &stored, &known, &text);
-    if (!e) e = store_append(b->store, &stored, 1, intake_waits(&known), done, ctx, out);
+    if (!e) e = store_append(b->store, &stored, 1, true, done, ctx, out);
     buf_done(&text);
     return e;
 }

@@ -63,6 +63,14 @@ bool locks_take(struct locks *l, struct slice group, const struct message_queue 
     return true;
 }
 
+bool locks_any(const struct locks *l, struct slice group)
+{
+    const struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&l->queues, &at));)
+        if (e->key.n > group.n && !e->key.p[group.n] && slice_starts(e->key, group) && !is_expired(l, e->value)) return true;
+    return false;
+}
+
 void locks_release(struct locks *l, struct slice group, const struct message_queue *q, struct slice client_id)
 {
     struct buf key = make_key(group, q);

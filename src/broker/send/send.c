@@ -1,4 +1,5 @@
 #include "broker/handlers.h"
+#include "broker/intake/dead_letter.h"
 #include "broker/intake/intake.h"
 
 #include "base/log.h"
@@ -182,11 +183,15 @@ static void send(struct broker *b, struct call *call, const struct header_kind *
 {
     struct send_header h;
     const struct topic *topic;
+    struct buf retried = BUF_EMPTY;
     err_t e = header_decode(kind, call->frame, &h);
     if (!e) e = intake_topic(b, call, &h, &topic);
-    if (!e) e = h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE ? send_batch(b, call, &h, topic) : send_one(b, call, &h, topic);
+    bool is_batch = h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE;
+    if (!e && !is_batch && topic_name_is_retry(h.topic)) e = intake_retried(b, call, &h, &topic, &retried);
+    if (!e) e = is_batch ? send_batch(b, call, &h, topic) : send_one(b, call, &h, topic);
     if (err_code(e) == ERR_FIELD || err_code(e) == ERR_BODY) call_fail(call, e);   /* not looked at as a message: no trace fields */
     else if (e) send_failed(b, call, e);
+    buf_done(&retried);
 }
 
 void handle_send(struct broker *b, struct call *call) { send(b, call, &send_kind); }
