@@ -1,4 +1,5 @@
 #include "broker/handlers.h"
+#include "broker/intake/delay.h"
 #include "broker/intake/intake.h"
 
 #include "base/log.h"
@@ -87,9 +88,12 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     if (!e) e = intake_check_key(topic, &known);
     if (e) return e;
     intake_message(b, call, h, topic, &known, &m, &unique_key);
-    struct pending_send *p = pending_new(b, call, h, unique_key);
-    e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
+    struct buf delayed = BUF_EMPTY;
+    e = intake_delay(b, &m, &known, &delayed);
+    struct pending_send *p = e ? NULL : pending_new(b, call, h, unique_key);
+    if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
     if (e) free(p);   /* refused: send_done will not run */
+    buf_done(&delayed);
     return e;
 }
 
@@ -106,6 +110,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         struct known_properties known;
         known_properties_read(one.properties, &known);
         err_t e = intake_check(h, &known, one.body);
+        if (!e) e = intake_check_in_batch(&known);
         if (!e) e = intake_check_key(topic, &known);
         if (e) return e;
         struct message m = common;
@@ -150,6 +155,7 @@ static err_t append_as_one(struct broker *b, struct call *call, const struct sen
 {
     struct message m;
     err_t e = intake_check(h, known, call->body);
+    if (!e) e = intake_check_in_batch(known);
     if (e) return e;
     intake_batch(b, call, h, topic, known, count, &m);
     struct pending_send *p = pending_new(b, call, h, known->unique_key);
