@@ -1,5 +1,6 @@
 #include "broker/broker.h"
 
+#include "broker/delay/levels.h"
 #include "broker/handlers.h"
 #include "broker/registration.h"
 
@@ -45,6 +46,7 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     struct broker *b = ctx;
     (void)first;
     hold_arrived(&b->hold, topic, queue_id, end);
+    if (slice_eq(topic, SLICE(DELAY_LEVELS_TOPIC))) levels_arrived(b->levels, queue_id);
 }
 
 /* reserve.time: hours, -1 or nothing for fileReservedTime. The unit is that of the original's tiered storage, the only one of its stores
@@ -117,7 +119,7 @@ static err_t open_store(struct broker *b)
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
-        .clean = broker_clean_rules(cfg),
+        .delay_levels = b->delay_levels, .clean = broker_clean_rules(cfg),
         .compaction = {
             .on = cfg->store.compaction, .log_file_bytes = cfg->store.compaction_log_bytes, .entry_file_bytes = cfg->store.compaction_entry_bytes,
             .interval_ms = cfg->store.compaction_interval_ms, .map_bytes = cfg->store.compaction_map_bytes / cfg->store.compaction_threads,
@@ -147,6 +149,7 @@ static err_t open_meta(struct broker *b, const char *folder)
     err_t e = topics_open(&topics, b->options.fs, b->tasks, &b->topics);
     if (!e) e = groups_open(&groups, b->options.fs, b->tasks, &b->groups);
     if (!e) e = offsets_open(&offsets, b->options.fs, b->tasks, &b->offsets);
+    if (!e) e = delay_offsets_open(folder, cfg->broker.delay_version_step, b->options.fs, b->tasks, &b->delay_offsets);
     return e;
 }
 
@@ -213,6 +216,11 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     struct broker *b = must_zero(sizeof *b);
     b->options = *options;
     b->cfg = options->config;
+    e = delay_levels_parse(slice_text(b->cfg->store.delay_levels), &b->delay_levels);
+    if (e) {
+        free(b);
+        return e;
+    }
     b->tasks = rpc_tasks(options->loop);
     b->start_ms = tasks_wall_ms(b->tasks);
     b->advertised = options->advertised;
@@ -236,6 +244,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     if (b->cfg->broker.config_path) saver_init(&b->config_saver, options->fs, b->tasks, b->cfg->broker.config_path, encode_config, b);
     b->registration = registration_new(b);
     timer_start(b->tasks, &b->scan, SCAN_MS);
+    b->levels = levels_new(b);
     *out = b;
     return NULL;
 }
@@ -255,12 +264,14 @@ err_t broker_free(struct broker *b)
     registration_free(b->registration);
     b->registration = NULL;
     timer_stop(b->tasks, &b->scan);
+    levels_stop(b->levels);
     hold_done(&b->hold);
     disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
+    levels_free(b->levels, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
-    err_t saved[] = {offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    err_t saved[] = {delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

@@ -10,6 +10,7 @@
 #include "broker/hold/hold.h"
 #include "broker/locks/locks.h"
 #include "broker/members/members.h"
+#include "meta/delay_offsets.h"
 #include "meta/groups.h"
 #include "meta/offsets.h"
 #include "meta/topics.h"
@@ -18,6 +19,7 @@
 #include "rpc/rpc.h"
 #include "store/store.h"
 
+struct levels;
 struct registration;
 
 /* Tags of the broker's listeners. */
@@ -36,6 +38,9 @@ struct broker {
     struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */
     struct metrics metrics;
     int64_t start_ms;                   /* wall_ms */
+    struct delay_levels delay_levels;   /* messageDelayLevel */
+    struct delay_offsets *delay_offsets;
+    struct levels *levels;              /* delivers what waits on them */
     struct locks locks;
     struct registration *registration;
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */

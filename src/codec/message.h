@@ -33,6 +33,7 @@ struct message {
     struct slice body;            /* as stored, perhaps compressed */
     struct slice properties;      /* name 0x01 value 0x02 … */
     int64_t tag_hash;             /* of the TAGS property, for the queue entry; not part of the record */
+    int32_t delay_level;          /* > 0: its queue entry tells when it is due, and not of its tags; not part of the record */
     bool batch_topic;             /* its topic keeps batches (queue.type=BatchCQ); not part of the record */
     int32_t inner_count;          /* messages in it, with SYS_FLAG_INNER_BATCH; not part of the record but for INNER_NUM in `properties` */
     bool keys_known;              /* the three below are those of `properties`; else the store looks for them. Not part of the record */

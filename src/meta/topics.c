@@ -15,6 +15,10 @@ struct topics {
     struct saver saver;
     struct tasks *tasks;
     struct topics_options options;      /* its texts are gone */
+    uint64_t made;                      /* topics that came into being */
+    uint64_t saved;                     /* … of which so many are on disk */
+    uint64_t saving;                    /* … or will be when `watch` is done; 0: it does not wait */
+    struct saver_waiter watch;
 };
 
 /* topics.json */
@@ -55,6 +59,7 @@ static struct topic *put(struct topics *t, const struct topic_config *config)
         topic->memory = ARENA_EMPTY;
         topic->closed = topic_name_is_closed(copy.name);
         topic->system = topic_name_is_system(copy.name);
+        topic->made = ++t->made;
         map_put(&t->map, copy.name, topic);
     }
     arena_done(&topic->memory);
@@ -62,6 +67,39 @@ static struct topic *put(struct topics *t, const struct topic_config *config)
     topic->config = copy;
     topic->batches = slice_eq(attribute(&copy, SLICE("queue.type")), SLICE("BatchCQ"));
     return topic;
+}
+
+/* --- whether they are on disk --- */
+
+static void watch(struct topics *t)
+{
+    if (t->saving || t->made == t->saved) return;
+    t->saving = t->made;
+    saver_wait(&t->saver, &t->watch);
+}
+
+static void watched(struct saver_waiter *w, err_t e)
+{
+    struct topics *t = LIST_OWNER(w, struct topics, watch);
+    uint64_t saving = t->saving;
+    t->saving = 0;
+    if (e) {
+        err_free(e);   /* logged by the saver, which tries again; watch() is called with the next that waits for it */
+        return;
+    }
+    t->saved = saving;
+    watch(t);
+}
+
+bool topics_is_saved(const struct topics *t, const struct topic *topic)
+{
+    return topic->made <= t->saved || saver_is_clean(&t->saver);
+}
+
+void topics_when_saved(struct topics *t, struct saver_waiter *w)
+{
+    watch(t);
+    saver_wait(&t->saver, w);
 }
 
 static void changed(struct topics *t, const struct topic *topic)
@@ -177,6 +215,8 @@ err_t topics_open(const struct topics_options *options, struct fs *fs, struct ta
     }
     saver_init(&t->saver, fs, tasks, path, encode_file, t);
     make_system_topics(t);
+    t->saved = t->made;   /* each start makes the system's own again */
+    t->watch.done = watched;
     if (!found) saver_mark(&t->saver);
     t->options.folder = NULL;
     *out = t;
@@ -332,6 +372,7 @@ void topics_touch(struct topics *t)
 {
     data_version_next(&t->version, tasks_wall_ms(t->tasks));
     saver_mark(&t->saver);
+    watch(t);
 }
 
 size_t topics_count(const struct topics *t) { return t->map.count; }
@@ -354,4 +395,3 @@ void topics_table(const struct topics *t, struct arena *arena, struct topic_tabl
     for (size_t at = 0; (topic = topics_next(t, &at));) out->topics.items[out->topics.count++] = topic->config;
 }
 
-void topics_when_saved(struct topics *t, struct saver_waiter *w) { saver_wait(&t->saver, w); }

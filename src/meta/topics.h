@@ -19,6 +19,7 @@ struct topic {
     bool system;            /* made by the broker: clients may not change or delete it */
     bool closed;            /* clients may not send to it */
     bool batches;           /* queue.type=BatchCQ: a batch stays one record */
+    uint64_t made;          /* counts the topics that came into being since the start; 0: it was there before */
     struct arena memory;    /* of config's texts */
 };
 
@@ -60,6 +61,10 @@ err_t topics_create_on_send(struct topics *t, struct slice name, struct slice de
 /* A retry or dead-letter topic: made when it is not there; its order flag follows. */
 const struct topic *topics_ensure(struct topics *t, struct slice name, int32_t queues, int32_t perm, bool order,
                                   int32_t sys_flag);
+
+/* Whether the topic would be there after a crash. While it would not, what is stored in it could not be found: wait (topics_when_saved)
+ * before anybody is told that it is stored. */
+bool topics_is_saved(const struct topics *t, const struct topic *topic);
 
 /* An administrator's request. `wanted->attributes` holds edits (keys with + or -, see attributes.h).
  * *out_changed is false when everything is as wanted already.

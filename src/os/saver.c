@@ -150,7 +150,7 @@ void saver_mark(struct saver *s)
 
 void saver_wait(struct saver *s, struct saver_waiter *w)
 {
-    if (!s->dirty && !s->job) {
+    if (saver_is_clean(s)) {
         list_node_init(&w->node);
         w->done(w, NULL);
         return;

@@ -37,6 +37,8 @@ void saver_init(struct saver *s, struct fs *fs, struct tasks *tasks, const char 
 /* Writes what is not written, blocking, and releases. Waiters are told. */
 err_t saver_done(struct saver *s) MUST_CHECK;
 void saver_mark(struct saver *s);
+/* All that was marked so far is on disk. */
+static inline bool saver_is_clean(const struct saver *s) { return !s->dirty && !s->job; }
 /* `done` runs when all that was marked so far is on disk: at once when it already is. */
 void saver_wait(struct saver *s, struct saver_waiter *w);
 

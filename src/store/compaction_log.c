@@ -1,9 +1,10 @@
 #include "store/compaction_log.h"
 
 #include "base/log.h"
+#include "codec/java_hash.h"
+#include "codec/properties.h"
 #include "codec/record.h"
 #include "store/compaction_swap.h"
-#include "store/redispatch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -172,7 +173,7 @@ static void collect_entries(const struct compaction_log *l, struct compaction_fi
             ++*damaged;
             continue;
         }
-        struct compaction_entry e = {m.log_offset, (int32_t)record.n, redispatch_tag_hash(&m), m.store_ms, m.queue_offset};
+        struct compaction_entry e = {m.log_offset, (int32_t)record.n, tags_hash(properties_get(m.properties, SLICE("TAGS"))), m.store_ms, m.queue_offset};
         compaction_entry_put(buf_take(units, COMPACTION_ENTRY_BYTES), &e);
         f->used = at;
         if (!f->count) f->first = m.queue_offset;

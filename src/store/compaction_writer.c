@@ -1,7 +1,8 @@
 #include "store/compaction_writer.h"
 
+#include "codec/java_hash.h"
+#include "codec/properties.h"
 #include "codec/record.h"
-#include "store/redispatch.h"
 
 #include <assert.h>
 
@@ -130,7 +131,7 @@ err_t compaction_writer_put(struct compaction_writer *w, struct slice record, co
         if (e) return e;
     }
     struct compaction_entry entry = {
-        .position = w->now.start + w->now.used, .size = (int32_t)record.n, .tag_hash = redispatch_tag_hash(m), .store_ms = m->store_ms,
+        .position = w->now.start + w->now.used, .size = (int32_t)record.n, .tag_hash = tags_hash(properties_get(m->properties, SLICE("TAGS"))), .store_ms = m->store_ms,
         .queue_offset = m->queue_offset,
     };
     uint8_t *copy = buf_take(&w->records, record.n);

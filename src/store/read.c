@@ -212,6 +212,27 @@ void read_result_release(struct read_result *r)
     r->slices = 0;
 }
 
+size_t store_entries(struct store *s, struct slice topic, int32_t queue_id, int64_t from, size_t n, struct store_entry *out)
+{
+    assert_on_loop(s->tasks);
+    struct queue_entry entries[ENTRIES_AT_ONCE];
+    struct consume_queue *q = queues_find(&s->queues, topic, queue_id);
+    size_t count = 0;
+    if (!q || q->kind != QUEUE_OF_SINGLES) return 0;
+    for (int64_t at = from; at < q->end && !count;) {
+        size_t got = consume_queue_read(q, at, n < ENTRIES_AT_ONCE ? n : ENTRIES_AT_ONCE, entries);
+        for (size_t i = 0; i < got; i++) {
+            if (!queue_entry_is_written(entries[i]) && in_doubt(s)) return count;
+            if (!queue_entry_is_written(entries[i]) || queue_entry_is_filler(entries[i])) continue;
+            out[count++] = (struct store_entry){at + (int64_t)i, entries[i].log_offset, entries[i].size, consume_queue_tag_hash(q, entries[i])};
+        }
+        if (store_is_cold(s)) return 0;
+        int64_t step = consume_queue_file_entries(q);   /* nothing: a file of the queue is missing */
+        at += got ? (int64_t)got : step - at % step;
+    }
+    return count;
+}
+
 err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out)
 {
     assert_on_loop(s->tasks);

@@ -322,7 +322,7 @@ static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, in
     struct consume_queue *q = queue_of(s, topic, queue_id, queue_offset, m);
     if (queue_offset < consume_queue_pending_end(q) || !fits(q, queue_offset, m)) return NULL;
     struct queue_entry entry = {
-        .log_offset = m->log_offset, .size = (int32_t)record_read_size(m), .count = redispatch_count(m), .tag_hash = redispatch_tag_hash(m),
+        .log_offset = m->log_offset, .size = (int32_t)record_read_size(m), .count = redispatch_count(m), .tag_hash = redispatch_tag_hash(m, &s->options.delay_levels),
         .queue_offset = queue_offset, .store_ms = m->store_ms,
     };
     err_t e = q->kind == QUEUE_OF_SINGLES ? fill_up_to(q, queue_offset, m, entry.tag_hash) : NULL;

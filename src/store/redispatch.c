@@ -3,21 +3,12 @@
 #include "codec/java_hash.h"
 #include "codec/properties.h"
 
-/* Delay of levels 1 to 18, as the original has them by default. */
-static const int64_t delay_seconds[] = {1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200};
-enum { DELAY_LEVELS = sizeof delay_seconds / sizeof *delay_seconds, DELAY_UNKNOWN_MS = 1000 };
-
-static int64_t due_ms(const struct message *m, int64_t level)
-{
-    if (level > DELAY_LEVELS) level = DELAY_LEVELS;
-    return m->store_ms + (level > 0 ? delay_seconds[level - 1] * 1000 : DELAY_UNKNOWN_MS);
-}
-
-int64_t redispatch_tag_hash(const struct message *m)
+int64_t redispatch_tag_hash(const struct message *m, const struct delay_levels *levels)
 {
     int64_t level;
-    bool scheduled = slice_eq(m->topic, SLICE("SCHEDULE_TOPIC_XXXX"));
-    if (scheduled && slice_to_i64(properties_get(m->properties, SLICE("DELAY")), &level) && level > 0) return due_ms(m, level);
+    bool scheduled = slice_eq(m->topic, SLICE(DELAY_LEVELS_TOPIC));
+    if (scheduled && slice_to_i64(properties_get(m->properties, SLICE("DELAY")), &level) && level > 0)
+        return m->store_ms + delay_levels_ms(levels, level);
     return tags_hash(properties_get(m->properties, SLICE("TAGS")));
 }
 

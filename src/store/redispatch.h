@@ -3,11 +3,12 @@
 #ifndef SKYLARK_STORE_REDISPATCH_H
 #define SKYLARK_STORE_REDISPATCH_H
 
+#include "codec/delay_levels.h"
 #include "codec/message.h"
 #include "codec/queue_entry.h"
 
 /* What the entry says about the tags; for the topic of delay levels, when the message is due. */
-int64_t redispatch_tag_hash(const struct message *m);
+int64_t redispatch_tag_hash(const struct message *m, const struct delay_levels *levels);
 /* False for half messages and rollbacks, and for a batch that does not say how many messages it holds. */
 bool redispatch_has_entry(const struct message *m);
 /* The kind of queue it belongs to, as far as the record tells: a single message may be one of a topic of batches. */

@@ -83,6 +83,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     s->fs = fs;
     s->tasks = tasks;
     s->checkpoint_path = path_in(options->root, "checkpoint");
+    if (!s->options.delay_levels.count) s->options.delay_levels = delay_levels_default;
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
     store_init_queues(s);
     cold_init(&s->cold, fs, tasks, store_job_ended, s);
@@ -378,11 +379,12 @@ static void append_record(struct store *s, struct consume_queue *q, const struct
         .store_host = &s->options.store_host,
     };
     int32_t count = is_batch(m) ? m->inner_count : 1;
+    int64_t tag_hash = m->delay_level > 0 ? place.store_ms + delay_levels_ms(&s->options.delay_levels, m->delay_level) : m->tag_hash;
     size_t size = record_size(m, &s->options.store_host);
     record_encode(m, &place, size, commit_log_take(&s->log, size));
     if (queued) {
         struct waiting_record *r = fifo_push(&s->records, sizeof *r);
-        *r = (struct waiting_record){q, place.log_offset, m->tag_hash, place.queue_offset, place.store_ms, (int32_t)size, count};
+        *r = (struct waiting_record){q, place.log_offset, tag_hash, place.queue_offset, place.store_ms, (int32_t)size, count};
         q->next += count;
     }
     if (s->index) index_note(s->index, m, place.log_offset, place.store_ms);

@@ -10,6 +10,7 @@
 #define SKYLARK_STORE_STORE_H
 
 #include "base/pin.h"
+#include "codec/delay_levels.h"
 #include "codec/message.h"
 #include "os/file.h"
 #include "os/tasks.h"
@@ -54,6 +55,7 @@ struct store_options {
     bool index;                     /* messageIndexEnable: records can be found by key */
     int32_t index_slots;            /* maxHashSlotNum, 5000000 */
     int32_t index_entries;          /* maxIndexNum, 20000000: of one index file */
+    struct delay_levels delay_levels; /* messageDelayLevel; without any, the default ones */
     struct clean_options clean;
     struct compaction_options compaction;
     /* Called on the loop, in order, whenever messages became visible: [first, end) of one queue. */
@@ -142,6 +144,16 @@ struct read_result {
  * (read_result_release, or one by one). */
 void store_read(struct store *s, const struct read_request *r, struct read_result *out);
 void read_result_release(struct read_result *r);
+
+/* What a queue of single messages says of one of them. */
+struct store_entry {
+    int64_t queue_offset;
+    int64_t log_offset;
+    int32_t size;
+    int64_t tag_hash;           /* in the topic of delay levels: when the message is due */
+};
+/* Up to n entries from an offset on, without looking at their records; what is damaged or missing is passed. 0 at the end of the queue. */
+size_t store_entries(struct store *s, struct slice topic, int32_t queue_id, int64_t from, size_t n, struct store_entry *out);
 
 /* One record by its place. NOT_FOUND when no whole, valid record begins there; NOT_IN_MEMORY. */
 err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out) MUST_CHECK;

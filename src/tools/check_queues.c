@@ -39,7 +39,7 @@ static int64_t offset_here(const struct view_queue *q, const struct message *m)
 /* Of delayed messages the entry tells when they are due, and how long the levels are is configured. */
 static bool tag_agrees(const struct message *m, int64_t tag_hash)
 {
-    int64_t want = redispatch_tag_hash(m);
+    int64_t want = redispatch_tag_hash(m, &delay_levels_default);
     bool delayed = slice_eq(m->topic, SLICE("SCHEDULE_TOPIC_XXXX")) && tag_hash > m->store_ms && want > m->store_ms;
     return delayed || tag_hash == want;
 }
@@ -69,7 +69,7 @@ static void check_record(struct queue_check *qc, const struct view_entry *e, con
         if (!there) BAD(qc, e->number, "gives the message to no consumer that asks for tags", "entry %lld: its extension is not there", (long long)e->number);
         else if (!tag_agrees(m, tag_hash))
             BAD(qc, e->number, "may not give the message to a consumer that asks for its tag", "entry %lld has tag hash %lld, the record's tag has %lld",
-                (long long)e->number, (long long)tag_hash, (long long)redispatch_tag_hash(m));
+                (long long)e->number, (long long)tag_hash, (long long)redispatch_tag_hash(m, &delay_levels_default));
     }
 }
 

@@ -36,6 +36,21 @@ TEST(send, a_message_without_a_unique_key_gets_one_and_its_sender_is_told)
     flow_stop(f);
 }
 
+TEST(send, a_message_is_stored_when_the_topic_that_was_made_for_it_is_saved_and_not_before)
+{
+    struct flow *f = flow_start(NULL);
+    sim_fs_fail(f->disk, SIM_NAME, 1, true, ERR_IO);
+    struct sent s = flow_send(f, "New", 0, "", "x");
+    EXPECT_EQ(s.code, RESPONSE_SYSTEM_ERROR);
+    EXPECT(strstr(s.remark, "save the topic"));
+    EXPECT_EQ(flow_pull(f, "New", 0, 0, "*").max, 0);
+    sim_fs_heal(f->disk);
+    EXPECT_EQ(flow_send(f, "New", 0, "", "x").code, RESPONSE_SUCCESS);
+    flow_crash(f);
+    EXPECT_EQ(flow_pull(f, "New", 0, 0, "*").count, 1);
+    flow_stop(f);
+}
+
 TEST(send, all_three_forms_of_the_request_store_the_same)
 {
     struct flow *f = flow_start(NULL);

@@ -45,6 +45,41 @@ static void begin_again(struct disk_wait *w, bool stopping)
     free(a);
 }
 
+/* --- a topic that is not on disk yet --- */
+
+struct unsaved {
+    struct saver_waiter waiter;
+    struct broker *broker;
+    struct call *call;
+    struct frame *frame;
+};
+
+static void on_saved(struct saver_waiter *w, err_t e)
+{
+    struct unsaved *u = LIST_OWNER(w, struct unsaved, waiter);
+    if (e) call_fail(u->call, err_in(e, "save the topic"));
+    else if (!rpc_conn_open(u->call->conn)) call_drop(u->call);   /* also at the end of the broker: its connections close first */
+    else broker_dispatch(u->broker, u->call);
+    free(u->frame);
+    free(u);
+}
+
+bool disk_unsaved(struct broker *b, struct call *call, const struct topic *topic)
+{
+    if (topics_is_saved(b->topics, topic)) return false;
+    struct unsaved *u = must_zero(sizeof *u);
+    u->waiter.done = on_saved;
+    u->broker = b;
+    u->call = call;
+    u->frame = frame_copy(call->frame);
+    call->frame = u->frame;
+    call->body = u->frame->body;
+    topics_when_saved(b->topics, &u->waiter);
+    return true;
+}
+
+/* --- bytes that are not in memory --- */
+
 bool disk_again(struct broker *b, struct call *call)
 {
     if (!store_is_cold(b->store)) return false;

@@ -9,6 +9,7 @@
 
 struct broker;
 struct call;
+struct topic;
 
 /* One who waits; embedded in its owner. */
 struct disk_wait {
@@ -25,5 +26,9 @@ void disk_end(struct broker *b);
 /* For a handler, before it answers. True: what the store told it means nothing, the call is no longer the handler's, and begins anew
  * when the bytes are there. What the handler did so far it will do again. */
 bool disk_again(struct broker *b, struct call *call);
+
+/* For a handler that is about to store a message in a topic. True: the topic was made just now and would not survive a crash, so the call
+ * begins anew when it would; it is no longer the handler's. */
+bool disk_unsaved(struct broker *b, struct call *call, const struct topic *topic);
 
 #endif

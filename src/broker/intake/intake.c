@@ -82,11 +82,15 @@ err_t intake_check(const struct send_header *h, const struct known_properties *p
     if (!body.n) return err_new(ERR_BODY, "the message body is empty");
     if (h->sys_flag & SYS_FLAG_INNER_BATCH || p->inner_count.n)
         return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: whether it is a batch in one record is not for its sender to say");
-    if ((p->delay_level.n && !slice_eq(p->delay_level, SLICE("0"))) || p->timer.n)
-        return err_new(ERR_MESSAGE_ILLEGAL, "delayed messages are not supported by this version of the broker");
     if ((h->sys_flag & SYS_FLAG_TRANSACTION_MASK) || slice_eq(p->transaction, SLICE("true")))
         return err_new(ERR_NO_PERMISSION, "transactional messages are not supported by this version of the broker");
     return NULL;
+}
+
+err_t intake_check_in_batch(const struct known_properties *p)
+{
+    if ((!p->delay_level.n || slice_eq(p->delay_level, SLICE("0"))) && !known_has_timer(p)) return NULL;
+    return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: a batch cannot hold delayed messages");
 }
 
 err_t intake_check_key(const struct topic *topic, const struct known_properties *p)

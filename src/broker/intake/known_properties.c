@@ -15,9 +15,11 @@ static struct slice *place_of(struct slice name, struct known_properties *p)
         if (slice_eq(name, SLICE("UNIQ_KEY"))) return &p->unique_key;
         return slice_eq(name, SLICE("TRAN_MSG")) ? &p->transaction : NULL;
     case 9: return slice_eq(name, SLICE("INNER_NUM")) ? &p->inner_count : NULL;
-    case 14: return slice_eq(name, SLICE("TIMER_DELAY_MS")) ? &p->timer : NULL;
-    case 15: return slice_eq(name, SLICE("TIMER_DELAY_SEC")) ? &p->timer : NULL;
-    case 16: return slice_eq(name, SLICE("TIMER_DELIVER_MS")) ? &p->timer : NULL;
+    case 12: return slice_eq(name, SLICE("TIMER_OUT_MS")) ? &p->timer_out_ms : NULL;
+    case 14: return slice_eq(name, SLICE("TIMER_DELAY_MS")) ? &p->timer_delay_ms : NULL;
+    case 15: return slice_eq(name, SLICE("TIMER_DELAY_SEC")) ? &p->timer_delay_sec : NULL;
+    case 16: return slice_eq(name, SLICE("TIMER_DELIVER_MS")) ? &p->timer_deliver_ms : NULL;
+    case 17: return slice_eq(name, SLICE("TIMER_DEL_UNIQKEY")) ? &p->timer_delete_key : NULL;
     }
     return NULL;
 }

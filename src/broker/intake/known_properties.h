@@ -13,12 +13,22 @@ struct known_properties {
     struct slice tags;
     struct slice wait;
     struct slice delay_level;
-    struct slice timer;             /* TIMER_DELAY_SEC, TIMER_DELAY_MS or TIMER_DELIVER_MS: any of them */
+    struct slice timer_delay_sec;
+    struct slice timer_delay_ms;
+    struct slice timer_deliver_ms;
+    struct slice timer_out_ms;      /* it has been a timer message already */
+    struct slice timer_delete_key;  /* TIMER_DEL_UNIQKEY: takes another timer message back */
     struct slice transaction;       /* TRAN_MSG */
     struct slice pop_check_point;   /* POP_CK: never stored as the client sent it */
     struct slice inner_count;       /* INNER_NUM: the broker's to say */
 };
 
 void known_properties_read(struct slice text, struct known_properties *out);
+
+/* A time is asked for. */
+static inline bool known_has_timer(const struct known_properties *p)
+{
+    return p->timer_delay_sec.n || p->timer_delay_ms.n || p->timer_deliver_ms.n;
+}
 
 #endif

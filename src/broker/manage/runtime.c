@@ -21,7 +21,7 @@ __attribute__((format(printf, 3, 4))) static void put(struct table *t, const cha
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    *row = (struct pair){slice_text(key), arena_copy(&t->arena, slice_text(text))};
+    *row = (struct pair){arena_copy(&t->arena, slice_text(key)), arena_copy(&t->arena, slice_text(text))};
 }
 
 static void put_number(struct table *t, const char *key, int64_t value) { put(t, key, "%lld", (long long)value); }
@@ -58,6 +58,18 @@ static void put_store(struct broker *b, struct table *t)
     put(t, "dispatchBehindBytes", "0");   /* queue entries are written in the turn of their messages */
 }
 
+/* How far each delay level is: delivered, and stored. */
+static void put_delay_levels(struct broker *b, struct table *t)
+{
+    for (int32_t level = 1; level <= DELAY_LEVELS_MAX; level++) {
+        char key[40];
+        int64_t offset = delay_offsets_get(b->delay_offsets, level);
+        if (offset < 0) continue;
+        snprintf(key, sizeof key, "scheduleMessageOffset_%d", level);
+        put(t, key, "%lld,%lld", (long long)offset, (long long)store_max_offset(b->store, SLICE(DELAY_LEVELS_TOPIC), level - 1));
+    }
+}
+
 /* Metrics that other parts count, or that are counted by looking. */
 static void collect(struct broker *b)
 {
@@ -82,6 +94,7 @@ void handle_runtime_info(struct broker *b, struct call *call)
     collect(b);
     put_times(b, &t);
     put_store(b, &t);
+    put_delay_levels(b, &t);
     for (int i = 0; i < METRICS_COUNT; i++) put_number(&t, metric_rows[i].name, b->metrics.values[i]);
     reply_bean(call, NULL, NULL, &kv_table_bean, &t.kv);
     arena_done(&t.arena);

@@ -93,6 +93,7 @@ static err_t try_again(struct broker *b, struct call *call, const struct send_ba
     enum dead_letter_reason why = why_dead(call, h, group, m);
     if (why) topic = intake_dead_letter_topic(b, h->group);
     if (!topic) return err_new(ERR_REFUSED, "topic[%%DLQ%%%.*s] not exist", SLICE_ARG(h->group));
+    if (disk_unsaved(b, call, topic)) return NULL;
     int32_t level = why ? 0 : h->delay_level ? h->delay_level : usual_level(m);
     struct message again = *m;
     again.topic = topic->config.name;

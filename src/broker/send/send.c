@@ -1,5 +1,6 @@
 #include "broker/handlers.h"
 #include "broker/intake/dead_letter.h"
+#include "broker/intake/delay.h"
 #include "broker/intake/intake.h"
 
 #include "base/log.h"
@@ -88,9 +89,12 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     if (!e) e = intake_check_key(topic, &known);
     if (e) return e;
     intake_message(b, call, h, topic, &known, &m, &unique_key);
-    struct pending_send *p = pending_new(b, call, h, unique_key);
-    e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
+    struct buf delayed = BUF_EMPTY;
+    e = intake_delay(b, &m, &known, &delayed);
+    struct pending_send *p = e ? NULL : pending_new(b, call, h, unique_key);
+    if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
     if (e) free(p);   /* refused: send_done will not run */
+    buf_done(&delayed);
     return e;
 }
 
@@ -107,6 +111,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         struct known_properties known;
         known_properties_read(one.properties, &known);
         err_t e = intake_check(h, &known, one.body);
+        if (!e) e = intake_check_in_batch(&known);
         if (!e) e = intake_check_key(topic, &known);
         if (e) return e;
         struct message m = common;
@@ -151,6 +156,7 @@ static err_t append_as_one(struct broker *b, struct call *call, const struct sen
 {
     struct message m;
     err_t e = intake_check(h, known, call->body);
+    if (!e) e = intake_check_in_batch(known);
     if (e) return e;
     intake_batch(b, call, h, topic, known, count, &m);
     struct pending_send *p = pending_new(b, call, h, known->unique_key);
@@ -188,9 +194,11 @@ static void send(struct broker *b, struct call *call, const struct header_kind *
     if (!e) e = intake_topic(b, call, &h, &topic);
     bool is_batch = h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE;
     if (!e && !is_batch && topic_name_is_retry(h.topic)) e = intake_retried(b, call, &h, &topic, &retried);
+    if (!e && disk_unsaved(b, call, topic)) goto done;
     if (!e) e = is_batch ? send_batch(b, call, &h, topic) : send_one(b, call, &h, topic);
     if (err_code(e) == ERR_FIELD || err_code(e) == ERR_BODY) call_fail(call, e);   /* not looked at as a message: no trace fields */
     else if (e) send_failed(b, call, e);
+done:
     buf_done(&retried);
 }
 
