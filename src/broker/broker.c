@@ -93,6 +93,7 @@ static void scan(void *ctx)
     struct broker *b = ctx;
     members_expire(&b->members, b->cfg->broker.channel_expired_ms);
     locks_expire(&b->locks);
+    quotas_expire(&b->quotas, tasks_mono_ms(b->tasks));
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }
 
@@ -233,6 +234,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
     locks_init(&b->locks, b->tasks);
+    b->quotas = QUOTAS_EMPTY;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
     if (!e) e = listen(b);
@@ -278,6 +280,7 @@ err_t broker_free(struct broker *b)
     }
     members_done(&b->members);
     locks_done(&b->locks);
+    quotas_done(&b->quotas);
     buf_done(&b->scratch);
     free(b);
     return e;

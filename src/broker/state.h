@@ -8,6 +8,7 @@
 #include "broker/broker.h"
 #include "broker/disk/disk.h"
 #include "broker/hold/hold.h"
+#include "broker/intake/quota.h"
 #include "broker/locks/locks.h"
 #include "broker/members/members.h"
 #include "meta/delay_offsets.h"
@@ -42,6 +43,7 @@ struct broker {
     struct delay_offsets *delay_offsets;
     struct levels *levels;              /* delivers what waits on them */
     struct locks locks;
+    struct quotas quotas;
     struct registration *registration;
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;

@@ -450,6 +450,24 @@ TEST(store, finds_the_first_and_the_last_offset_of_a_time)
     store_fixture_free(f);
 }
 
+TEST(store, a_reader_is_far_behind_when_more_has_come_since_than_counts_as_recent)
+{
+    struct store_fixture *f = store_fixture_new(1);
+    f->options.recent_percent = 0;   /* nothing but the newest message */
+    store_fixture_open(f);
+    for (int i = 0; i < 2; i++) store_fixture_append(f, "T", 0, "x");
+    fake_tasks_turn(&f->tasks);
+    struct read_request r = {.topic = SLICE("T"), .max_messages = 1, .max_bytes = 1000, .max_scan = 10};
+    for (; r.offset < 2; r.offset++) {
+        struct read_result out;
+        store_read(f->store, &r, &out);
+        EXPECT_EQ(out.messages, 1);
+        EXPECT_EQ(out.far_behind, r.offset == 0);
+        read_result_release(&out);
+    }
+    store_fixture_free(f);
+}
+
 TEST(store, half_messages_and_rollbacks_are_in_the_log_alone)
 {
     struct store_fixture *f = start(false);

@@ -173,18 +173,24 @@ static void read_for(struct broker *b, const struct pull_header *h, int64_t offs
     store_read(b->store, &r, out);
 }
 
+/* Where the group had better pull the next time: one that is far behind reads what only the disk has, and a slave may do that for it. */
+static int64_t best_broker(const struct broker *b, const struct group *group, bool far_behind)
+{
+    if (!b->cfg->broker.slave_read || !group) return 0;
+    return far_behind ? group->config.slow_broker_id : group->config.broker_id;
+}
+
 static void reply_pull(struct broker *b, struct call *call, const struct pull_header *h, int32_t code, const char *remark, struct read_result *r)
 {
     const struct topic *topic = topics_find(b->topics, h->topic);
     const struct group *group = groups_find(b->groups, h->consumer_group);
     struct pull_reply_header reply = {
-        .suggest_which_broker_id = group ? group->config.broker_id : 0, .next_begin_offset = r->next_offset,
+        .suggest_which_broker_id = best_broker(b, group, r->far_behind), .next_begin_offset = r->next_offset,
         .min_offset = r->min_offset, .max_offset = r->max_offset,
         .topic_sys_flag = topic ? topic->config.sys_flag : 0, .group_sys_flag = group ? group->config.sys_flag : 0,
     };
     header_set(&reply, pull_reply, topic_sys_flag);
     header_set(&reply, pull_reply, group_sys_flag);
-    if (!b->cfg->broker.slave_read) reply.suggest_which_broker_id = 0;
     call_reply_pinned(call, code, remark, &pull_reply_kind, &reply, r->slice, r->slices);
 }
 

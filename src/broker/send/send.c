@@ -87,6 +87,7 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     known_properties_read(h->properties, &known);
     err_t e = intake_check(h, &known, call->body);
     if (!e) e = intake_check_key(topic, &known);
+    if (!e) e = quota_take(b, call, h->topic, 1, call->body.n);
     if (e) return e;
     intake_message(b, call, h, topic, &known, &m, &unique_key);
     struct buf delayed = BUF_EMPTY;
@@ -176,6 +177,7 @@ static err_t send_batch(struct broker *b, struct call *call, const struct send_h
     struct known_properties known;
     known_properties_read(h->properties, &known);
     err_t e = read_batch(call, h, topic, &messages);
+    if (!e) e = quota_take(b, call, h->topic, messages.n / sizeof(struct message), call->body.n);
     if (!e && topic->batches && known.unique_key.n) e = append_as_one(b, call, h, topic, &known, messages.n / sizeof(struct message));
     else if (!e) e = append_batch(b, call, h, &known, &messages);
     buf_done(&messages);
