@@ -19,6 +19,7 @@
 #include "store/store.h"
 
 struct registration;
+struct transactions;
 
 /* Tags of the broker's listeners. */
 enum { PORT_MAIN, PORT_FAST };
@@ -38,6 +39,7 @@ struct broker {
     int64_t start_ms;                   /* wall_ms */
     struct locks locks;
     struct registration *registration;
+    struct transactions *transactions;
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;
     struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */

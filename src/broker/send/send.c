@@ -1,4 +1,5 @@
 #include "broker/handlers.h"
+#include "broker/intake/half.h"
 #include "broker/intake/intake.h"
 
 #include "base/log.h"
@@ -82,14 +83,19 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     struct known_properties known;
     struct message m;
     struct slice unique_key;
+    struct buf half_text = BUF_EMPTY;
     known_properties_read(h->properties, &known);
     err_t e = intake_check(h, &known, call->body);
     if (!e) e = intake_check_key(topic, &known);
     if (e) return e;
     intake_message(b, call, h, topic, &known, &m, &unique_key);
-    struct pending_send *p = pending_new(b, call, h, unique_key);
-    e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
-    if (e) free(p);   /* refused: send_done will not run */
+    if (intake_is_half(h, &known)) e = intake_half(b, h, &known, &m, &half_text);
+    if (!e) {
+        struct pending_send *p = pending_new(b, call, h, unique_key);
+        e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
+        if (e) free(p);   /* refused: send_done will not run */
+    }
+    buf_done(&half_text);
     return e;
 }
 
@@ -107,6 +113,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         known_properties_read(one.properties, &known);
         err_t e = intake_check(h, &known, one.body);
         if (!e) e = intake_check_key(topic, &known);
+        if (!e && intake_is_half(h, &known)) e = err_new(ERR_MESSAGE_ILLEGAL, "a batch cannot hold prepared messages");
         if (e) return e;
         struct message m = common;
         m.flag = one.flag;
@@ -168,7 +175,7 @@ static err_t send_batch(struct broker *b, struct call *call, const struct send_h
     struct buf messages = BUF_EMPTY;
     struct known_properties known;
     known_properties_read(h->properties, &known);
-    err_t e = read_batch(call, h, topic, &messages);
+    err_t e = intake_is_half(h, &known) ? err_new(ERR_MESSAGE_ILLEGAL, "a batch cannot be prepared") : read_batch(call, h, topic, &messages);
     if (!e && topic->batches && known.unique_key.n) e = append_as_one(b, call, h, topic, &known, messages.n / sizeof(struct message));
     else if (!e) e = append_batch(b, call, h, &known, &messages);
     buf_done(&messages);
