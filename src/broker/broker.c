@@ -3,6 +3,7 @@
 #include "broker/delay/levels.h"
 #include "broker/handlers.h"
 #include "broker/registration.h"
+#include "broker/transaction/transaction.h"
 
 #include "base/log.h"
 
@@ -47,6 +48,7 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     (void)first;
     hold_arrived(&b->hold, topic, queue_id, end);
     if (slice_eq(topic, SLICE(DELAY_LEVELS_TOPIC))) levels_arrived(b->levels, queue_id);
+    if (slice_eq(topic, HALF_TOPIC)) transactions_arrived(b->transactions);
 }
 
 /* reserve.time: hours, -1 or nothing for fileReservedTime. The unit is that of the original's tiered storage, the only one of its stores
@@ -245,6 +247,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->advertised.port = options->advertised.port ? options->advertised.port : rpc_listener_addr(b->main_port).port;
     if (b->cfg->broker.config_path) saver_init(&b->config_saver, options->fs, b->tasks, b->cfg->broker.config_path, encode_config, b);
     b->registration = registration_new(b);
+    b->transactions = transactions_new(b);
     timer_start(b->tasks, &b->scan, SCAN_MS);
     b->levels = levels_new(b);
     *out = b;
@@ -267,9 +270,11 @@ err_t broker_free(struct broker *b)
     b->registration = NULL;
     timer_stop(b->tasks, &b->scan);
     levels_stop(b->levels);
+    transactions_end(b->transactions);
     hold_done(&b->hold);
     disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
+    transactions_free(b->transactions, !e);
     levels_free(b->levels, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);

@@ -22,6 +22,7 @@
 
 struct levels;
 struct registration;
+struct transactions;
 
 /* Tags of the broker's listeners. */
 enum { PORT_MAIN, PORT_FAST };
@@ -45,6 +46,7 @@ struct broker {
     struct locks locks;
     struct quotas quotas;
     struct registration *registration;
+    struct transactions *transactions;
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;
     struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */

@@ -129,18 +129,40 @@ void caller_pause(struct caller *c, bool paused)
     if (c->stream) stream_pause(c->stream, paused);
 }
 
-int32_t caller_request(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body)
+static void send_frame(struct caller *c, const struct frame_head *head, const struct header_kind *kind, const void *header, struct slice body)
 {
-    struct frame_head head = {.form = c->form, .code = code, .language = LANGUAGE_OTHER, .version = VERSION_5_5_0, .opaque = ++c->opaque};
     struct frame_writer w;
     struct buf b = BUF_EMPTY;
-    frame_begin(&w, &b, &head);
+    frame_begin(&w, &b, head);
     if (kind) header_write(kind, header, &w);
     frame_end(&w, body.n);
     buf_put_slice(&b, body);
     caller_send(c, buf_slice(&b));
     buf_done(&b);
+}
+
+int32_t caller_request(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body)
+{
+    struct frame_head head = {.form = c->form, .code = code, .language = LANGUAGE_OTHER, .version = VERSION_5_5_0, .opaque = ++c->opaque};
+    send_frame(c, &head, kind, header, body);
     return head.opaque;
+}
+
+void caller_oneway(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body)
+{
+    struct frame_head head = {
+        .form = c->form, .code = code, .language = LANGUAGE_OTHER, .version = VERSION_5_5_0, .opaque = ++c->opaque, .flag = FRAME_FLAG_ONEWAY,
+    };
+    send_frame(c, &head, kind, header, body);
+}
+
+void caller_answer(struct caller *c, const struct answer *asked, int32_t code, struct slice remark, struct slice body)
+{
+    struct frame_head head = {
+        .form = c->form, .code = code, .language = LANGUAGE_OTHER, .version = VERSION_5_5_0, .opaque = asked->frame.opaque,
+        .flag = FRAME_FLAG_RESPONSE, .remark = remark,
+    };
+    send_frame(c, &head, NULL, NULL, body);
 }
 
 /* --- waiting --- */

@@ -28,6 +28,11 @@ void caller_send(struct caller *c, struct slice bytes);
 /* One request; returns its opaque. kind NULL: no fields. */
 int32_t caller_request(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body);
 
+/* The same, with no reply to come. */
+void caller_oneway(struct caller *c, int32_t code, const struct header_kind *kind, const void *header, struct slice body);
+/* The reply to a request that the server made. */
+void caller_answer(struct caller *c, const struct answer *asked, int32_t code, struct slice remark, struct slice body);
+
 /* Reads nothing more, or goes on. */
 void caller_pause(struct caller *c, bool paused);
 

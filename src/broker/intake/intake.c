@@ -82,8 +82,8 @@ err_t intake_check(const struct send_header *h, const struct known_properties *p
     if (!body.n) return err_new(ERR_BODY, "the message body is empty");
     if (h->sys_flag & SYS_FLAG_INNER_BATCH || p->inner_count.n)
         return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: whether it is a batch in one record is not for its sender to say");
-    if ((h->sys_flag & SYS_FLAG_TRANSACTION_MASK) || slice_eq(p->transaction, SLICE("true")))
-        return err_new(ERR_NO_PERMISSION, "transactional messages are not supported by this version of the broker");
+    if (h->sys_flag & SYS_FLAG_TRANSACTION_COMMIT)   /* a bit of both outcomes */
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: whether it is committed is not for a send to say");
     return NULL;
 }
 

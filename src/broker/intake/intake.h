@@ -11,7 +11,7 @@
  * Errors: INVALID, NO_PERMISSION, TOPIC_NOT_FOUND, GROUP_NOT_FOUND, with the wording clients know. */
 err_t intake_topic(struct broker *b, const struct call *call, struct send_header *h, const struct topic **out) MUST_CHECK;
 
-/* What this broker cannot store yet, or nobody can: prepared messages, messages without a body, those that claim to be a batch. */
+/* What nobody can store: messages without a body, those that claim to be a batch or to be committed. */
 err_t intake_check(const struct send_header *h, const struct known_properties *p, struct slice body) MUST_CHECK;
 
 /* Messages of a batch, and the batch itself, are not delayed. MESSAGE_ILLEGAL. */

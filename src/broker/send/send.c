@@ -1,6 +1,7 @@
 #include "broker/handlers.h"
 #include "broker/intake/dead_letter.h"
 #include "broker/intake/delay.h"
+#include "broker/intake/half.h"
 #include "broker/intake/intake.h"
 
 #include "base/log.h"
@@ -84,18 +85,18 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     struct known_properties known;
     struct message m;
     struct slice unique_key;
+    struct buf text = BUF_EMPTY;   /* of properties that say more than the client said */
     known_properties_read(h->properties, &known);
     err_t e = intake_check(h, &known, call->body);
     if (!e) e = intake_check_key(topic, &known);
     if (!e) e = quota_take(b, call, h->topic, 1, call->body.n);
     if (e) return e;
     intake_message(b, call, h, topic, &known, &m, &unique_key);
-    struct buf delayed = BUF_EMPTY;
-    e = intake_delay(b, &m, &known, &delayed);
+    e = intake_is_half(h, &known) ? intake_half(b, h, &known, &m, &text) : intake_delay(b, &m, &known, &text);
     struct pending_send *p = e ? NULL : pending_new(b, call, h, unique_key);
     if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
     if (e) free(p);   /* refused: send_done will not run */
-    buf_done(&delayed);
+    buf_done(&text);
     return e;
 }
 
@@ -114,6 +115,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         err_t e = intake_check(h, &known, one.body);
         if (!e) e = intake_check_in_batch(&known);
         if (!e) e = intake_check_key(topic, &known);
+        if (!e && intake_is_half(h, &known)) e = err_new(ERR_MESSAGE_ILLEGAL, "a batch cannot hold prepared messages");
         if (e) return e;
         struct message m = common;
         m.flag = one.flag;
@@ -176,7 +178,7 @@ static err_t send_batch(struct broker *b, struct call *call, const struct send_h
     struct buf messages = BUF_EMPTY;
     struct known_properties known;
     known_properties_read(h->properties, &known);
-    err_t e = read_batch(call, h, topic, &messages);
+    err_t e = intake_is_half(h, &known) ? err_new(ERR_MESSAGE_ILLEGAL, "a batch cannot be prepared") : read_batch(call, h, topic, &messages);
     if (!e) e = quota_take(b, call, h->topic, messages.n / sizeof(struct message), call->body.n);
     if (!e && topic->batches && known.unique_key.n) e = append_as_one(b, call, h, topic, &known, messages.n / sizeof(struct message));
     else if (!e) e = append_batch(b, call, h, &known, &messages);
