@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_hours };
+enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_hours };
 enum key_when { LIVE, FIXED };
 
 struct key_row {
@@ -34,6 +34,7 @@ enum {
 #define DEFAULT_text(v) .text = v
 #define DEFAULT_flush(v) .number = v
 #define DEFAULT_role(v) .number = v
+#define DEFAULT_consistency(v) .number = v
 #define DEFAULT_hours(v) .number = v
 
 static const struct key_row rows[] = {
@@ -62,7 +63,13 @@ enum { IGNORED_ROWS = sizeof ignored_rows / sizeof *ignored_rows };
 static const char *const flush_names[] = {"ASYNC_FLUSH", "SYNC_FLUSH", NULL};
 static const char *const role_names[] = {"ASYNC_MASTER", "SYNC_MASTER", "SLAVE", NULL};
 
-static const char *const *choices(const struct key_row *row) { return row->type == TYPE_flush ? flush_names : role_names; }
+static const char *const consistency_names[] = {"warn", "reject", "isolate", NULL};
+
+static const char *const *choices(const struct key_row *row)
+{
+    return row->type == TYPE_flush ? flush_names : row->type == TYPE_role ? role_names : consistency_names;
+}
+
 static void *member(struct config *c, const struct key_row *row) { return (uint8_t *)c + row->at; }
 static const void *member_const(const struct config *c, const struct key_row *row) { return (const uint8_t *)c + row->at; }
 
@@ -218,7 +225,8 @@ static err_t set_row(struct config *c, const struct key_row *row, struct slice v
     case TYPE_hours: e = parse_hours(row, value, &number); break;
     case TYPE_bool: e = parse_bool(row, value, &number); break;
     case TYPE_flush:
-    case TYPE_role: e = parse_choice(row, value, &number); break;
+    case TYPE_role:
+    case TYPE_consistency: e = parse_choice(row, value, &number); break;
     default: e = parse_number(row, value, &number); break;
     }
     if (!e && c) store_number(c, row, number);

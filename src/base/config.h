@@ -12,6 +12,7 @@
 
 enum flush_disk_type { ASYNC_FLUSH, SYNC_FLUSH };
 enum broker_role { ASYNC_MASTER, SYNC_MASTER, SLAVE };
+enum subscription_consistency { CONSISTENCY_WARN, CONSISTENCY_REJECT, CONSISTENCY_ISOLATE };
 
 typedef bool config_bool;   /* what KEY()'s type column expands to */
 typedef int32_t config_i32;
@@ -19,6 +20,7 @@ typedef int64_t config_i64;
 typedef char *config_text;
 typedef int32_t config_flush;
 typedef int32_t config_role;
+typedef int32_t config_consistency;
 typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 
 #define SECTION(s) struct config_##s {

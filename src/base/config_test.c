@@ -65,7 +65,7 @@ TEST(properties_file, every_cut_and_random_bytes_are_read_without_reading_past_t
     }
 }
 
-TEST(config, defaults_are_those_of_the_original_but_for_flushing)
+TEST(config, defaults_are_those_of_the_original_but_for_flushing_and_expressions)
 {
     struct config c;
     config_init(&c, CONFIG_SERVER);
@@ -73,6 +73,7 @@ TEST(config, defaults_are_those_of_the_original_but_for_flushing)
     EXPECT_EQ(c.namesrv.listen_port, 9876);
     EXPECT_EQ(c.store.flush_disk_type, SYNC_FLUSH);
     EXPECT(c.broker.auto_create_topic);
+    EXPECT(c.broker.property_filter);
     EXPECT(!c.broker.name);
     assert_string_equal(c.broker.cluster, "DefaultCluster");
     config_done(&c);

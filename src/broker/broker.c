@@ -90,12 +90,32 @@ static void on_group_changed(void *ctx, struct member_group *g)
     MEMBERS_EACH(g, node) rpc_conn_request(MEMBER_OF(node)->client->conn, &notice);
 }
 
+struct view_walk {
+    const struct member_group *group;
+    size_t at;
+};
+
+static const struct subscription *next_in_view(void *ctx)
+{
+    struct view_walk *w = ctx;
+    struct map_entry *e = map_next(&w->group->view, &w->at);
+    return e ? &((const struct interest *)e->value)->subscription : NULL;
+}
+
+static void on_view_changed(void *ctx, struct member_group *g)
+{
+    struct broker *b = ctx;
+    struct view_walk walk = {.group = g};
+    if (!b->stopping) filters_follow(b->filters, slice_text(g->name), next_in_view, &walk);
+}
+
 static void scan(void *ctx)
 {
     struct broker *b = ctx;
     members_expire(&b->members, b->cfg->broker.channel_expired_ms);
     locks_expire(&b->locks);
     quotas_expire(&b->quotas, tasks_mono_ms(b->tasks));
+    filters_tidy(b->filters, b->cfg->broker.filter_keep_ms);
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }
 
@@ -149,10 +169,14 @@ static err_t open_meta(struct broker *b, const char *folder)
     struct offsets_options offsets = {
         .folder = folder, .flush_interval_ms = cfg->broker.flush_offsets_ms, .version_step = cfg->broker.offset_version_step,
     };
+    struct filters_options filters = {
+        .folder = folder, .error_percent = cfg->broker.filter_error_percent, .groups = cfg->broker.filter_groups,
+    };
     err_t e = topics_open(&topics, b->options.fs, b->tasks, &b->topics);
     if (!e) e = groups_open(&groups, b->options.fs, b->tasks, &b->groups);
     if (!e) e = offsets_open(&offsets, b->options.fs, b->tasks, &b->offsets);
     if (!e) e = delay_offsets_open(folder, cfg->broker.delay_version_step, b->options.fs, b->tasks, &b->delay_offsets);
+    if (!e) e = filters_open(&filters, b->options.fs, b->tasks, &b->filters);
     return e;
 }
 
@@ -232,7 +256,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->cluster = slice_text(b->cfg->broker.cluster);
     b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
     random_init(&b->random, options->seed);
-    members_init(&b->members, b->tasks, on_group_changed, b);
+    members_init(&b->members, b->tasks, on_group_changed, on_view_changed, b);
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
     locks_init(&b->locks, b->tasks);
@@ -278,7 +302,8 @@ err_t broker_free(struct broker *b)
     levels_free(b->levels, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
-    err_t saved[] = {delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    err_t saved[] = {filters_close(b->filters), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics),
+                     saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "broker/broker.h"
 #include "broker/disk/disk.h"
+#include "broker/filters/filters.h"
 #include "broker/hold/hold.h"
 #include "broker/intake/quota.h"
 #include "broker/locks/locks.h"
@@ -35,6 +36,7 @@ struct broker {
     struct topics *topics;
     struct groups *groups;
     struct offsets *offsets;
+    struct filters *filters;
     struct members members;
     struct hold hold;
     struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */

@@ -141,6 +141,19 @@ enum record_kind record_read(struct slice bytes, struct message *out)
     return RECORD_WHOLE;
 }
 
+struct slice record_properties(struct slice record)
+{
+    enum { SYS_FLAG_AT = 36, BODY_LENGTH_AT = RECORD_HEAD_BYTES - 4, MORE_V6 = 12 };
+    struct slice none = {NULL, 0}, part;
+    if (record.n < RECORD_SMALLEST) return none;
+    uint32_t sys_flag = get_be32(record.p + SYS_FLAG_AT);
+    size_t at = BODY_LENGTH_AT + (sys_flag & SYS_FLAG_BORN_HOST_V6 ? MORE_V6 : 0) + (sys_flag & SYS_FLAG_STORE_HOST_V6 ? MORE_V6 : 0);
+    struct slice rest = slice_skip(record, at);
+    bool good = take_counted(&rest, 4, INT32_MAX, &part) && take_counted(&rest, record_magic(record.p) == RECORD_MAGIC_V2 ? 2 : 1, INT16_MAX, &part) &&
+                take_counted(&rest, 2, RECORD_PROPERTIES_MAX, &part);
+    return good ? part : none;
+}
+
 size_t record_search(struct slice bytes, size_t from, int64_t at)
 {
     for (size_t i = from; i + RECORD_SMALLEST <= bytes.n; i++) {

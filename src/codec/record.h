@@ -49,6 +49,8 @@ enum record_kind record_read(struct slice bytes, struct message *out);
 /* The first place from bytes.p + from on where something states that it is a record and begins there, bytes.p being `at` of the log:
  * its index; bytes.n when there is none. Whether it is one is for record_read(). */
 size_t record_search(struct slice bytes, size_t from, int64_t at);
+/* The properties of a record known to be whole, found by its lengths alone; empty when these do not agree. */
+struct slice record_properties(struct slice record);
 /* Bytes of the record m was read from. */
 size_t record_read_size(const struct message *m);
 /* The body against its checksum. */

@@ -65,7 +65,8 @@ static bool read_entry(struct reading *g, const struct compaction_file *f, const
     struct read_result *out = g->out;
     struct slice record;
     struct message m;
-    if (is_full(g->request, out, e->size)) return false;
+    const struct read_filter *filter = g->request->filter;
+    if (is_full(g->request, out, e->size) || (filter && filter->enough && *filter->enough)) return false;
     if (e->queue_offset < out->next_offset || damage_has_record(&g->log->damage, e->position)) {
         note_damage(g->log, e->position);
         return true;
@@ -75,7 +76,7 @@ static bool read_entry(struct reading *g, const struct compaction_file *f, const
         note_damage(g->log, e->position);
         return true;
     }
-    if (matches(g->request->filter, e, record) && !add_record(f, record, out)) return false;
+    if (matches(filter, e, record) && !add_record(f, record, out)) return false;
     out->next_offset = e->queue_offset + 1;
     return true;
 }

@@ -101,7 +101,7 @@ static bool read_entry(struct reading *g, int64_t offset, struct queue_entry e)
     struct slice record;
     g->withheld = in_doubt(g->s) && !queue_entry_is_written(e);
     if (g->withheld) return false;
-    if (is_full(g, &e)) return false;
+    if (is_full(g, &e) || (f && f->enough && *f->enough)) return false;
     if (f && f->entry && !f->entry(f->ctx, consume_queue_tag_hash(g->q, e))) {
         g->matched_none = true;
         return true;
@@ -176,6 +176,14 @@ static void read_batches(struct reading *g)
     if (number >= g->q->end) g->out->next_offset = g->out->max_offset;
 }
 
+/* What goes out, or was judged, is settled: what was not in memory behind it is the next read's. */
+static void settle(struct store *s, const struct read_request *r, const struct read_result *out)
+{
+    bool judged = r->filter && r->filter->record && out->next_offset > r->offset;
+    if (out->messages || judged) cold_forget(&s->cold);
+    s->counts.read_messages += (uint64_t)out->messages;
+}
+
 void store_read(struct store *s, const struct read_request *r, struct read_result *out)
 {
     assert_on_loop(s->tasks);
@@ -190,8 +198,7 @@ void store_read(struct store *s, const struct read_request *r, struct read_resul
     out->max_offset = consume_queue_max(q);
     struct read_request rest = *r;
     if (s->compaction && compaction_read(s->compaction, q, &rest, out)) {
-        if (out->messages) cold_forget(&s->cold);
-        s->counts.read_messages += (uint64_t)out->messages;
+        settle(s, &rest, out);
         return;
     }
     r = &rest;
@@ -200,8 +207,7 @@ void store_read(struct store *s, const struct read_request *r, struct read_resul
     struct reading g = {.s = s, .q = q, .r = r, .out = out};
     if (q->kind == QUEUE_OF_BATCHES) read_batches(&g);
     else read_entries(&g);
-    if (out->messages) cold_forget(&s->cold);   /* what is in memory goes out; the rest is the next read's */
-    s->counts.read_messages += (uint64_t)out->messages;
+    settle(s, r, out);
     if (!out->messages && g.withheld) out->status = READ_OFFSET_AT_END;   /* who waits there loses nothing; who went on would */
     else if (!out->messages) out->status = g.gone && !g.matched_none ? READ_MESSAGE_GONE : READ_NO_MATCH;
 }

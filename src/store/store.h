@@ -109,11 +109,13 @@ enum read_status {
     READ_MESSAGE_GONE,          /* entry there, record deleted */
 };
 
-/* Both may be NULL: everything matches. `entry` is asked first, with the queue entry alone; then `record`, with the whole record. */
+/* Both may be NULL: everything matches. `entry` is asked first, with the queue entry alone; then `record`, with the whole record.
+ * With `record` a read that meets what is not in memory may end in front of it with READ_NO_MATCH, so that nothing is judged twice. */
 struct read_filter {
     bool (*entry)(void *ctx, int64_t tag_hash);
     bool (*record)(void *ctx, struct slice record);
     void *ctx;
+    const bool *enough;         /* true: look at nothing more in this read; NULL: go on. For filters that take time */
 };
 
 struct read_request {

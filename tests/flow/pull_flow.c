@@ -163,27 +163,6 @@ TEST(pull, a_pull_without_its_own_subscription_needs_the_groups)
     flow_stop(f);
 }
 
-TEST(pull, sql_expressions_are_refused_by_name_until_they_are_supported)
-{
-    struct flow *f = flow_start(NULL);
-    flow_make_topic(f, "T", 1);
-    char remark[512];
-    struct pull_header h = {
-        .topic = SLICE("T"), .consumer_group = SLICE("G"), .max_msg_nums = 32, .sys_flag = 4, .subscription = SLICE("a > 1"),
-        .expression_type = SLICE("SQL92"),
-    };
-    EXPECT_EQ(flow_code(f, REQUEST_PULL_MESSAGE, &pull_kind, &h, NULL, remark), RESPONSE_SYSTEM_ERROR);
-    EXPECT(strstr(remark, "SQL92"));
-    EXPECT_EQ(flow_code(f, REQUEST_CHECK_CLIENT_CONFIG, NULL, NULL,
-                        "{\"clientId\":\"c\",\"group\":\"G\",\"subscriptionData\":{\"topic\":\"T\",\"expressionType\":\"SQL92\",\"subString\":\"a > 1\"}}", remark),
-              RESPONSE_SYSTEM_ERROR);
-    EXPECT(strstr(remark, "SQL92"));
-    EXPECT_EQ(flow_code(f, REQUEST_CHECK_CLIENT_CONFIG, NULL, NULL,
-                        "{\"clientId\":\"c\",\"group\":\"G\",\"subscriptionData\":{\"topic\":\"T\",\"expressionType\":\"TAG\",\"subString\":\"a\"}}", remark),
-              RESPONSE_SUCCESS);
-    flow_stop(f);
-}
-
 TEST(pull, waiting_pulls_of_a_deleted_topic_are_answered)
 {
     struct flow *f = flow_start(NULL);

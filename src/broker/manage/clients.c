@@ -77,12 +77,14 @@ void handle_unregister_client(struct broker *b, struct call *call)
 /* Before it starts, a consumer asks whether its expression will be understood. */
 void handle_check_client(struct broker *b, struct call *call)
 {
-    (void)b;
     struct arena arena = ARENA_EMPTY;
     struct check_client check;
     err_t e = bean_decode(&check_client_bean, call->body, &arena, "client check", &check);
-    if (!e && check.subscription && !subscription_is_tag(check.subscription->type))
-        e = err_new(ERR_REFUSED, "The broker does not support consumer to filter message by SQL92");
+    if (!e && check.subscription && !subscription_is_tag(check.subscription->type)) {
+        struct filter *filter = NULL;
+        e = filters_compile(check.subscription->type, check.subscription->expression, b->cfg->broker.property_filter, &filter);
+        filter_free(filter);
+    }
     reply_outcome(call, e);
     arena_done(&arena);
 }

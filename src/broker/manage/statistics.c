@@ -115,7 +115,7 @@ static void put_subscriptions(const struct member_group *g, struct arena *arena,
     struct map_entry *e;
     for (size_t at = 0; (e = map_next(&g->view, &at));) {
         struct subscription *s = arena_list_add(arena, (void **)&reply->subscriptions.items, &reply->subscriptions.count, sizeof *s);
-        if (s) *s = *(const struct subscription *)e->value;
+        if (s) *s = ((const struct interest *)e->value)->subscription;
     }
 }
 

@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
-void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx)
+void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g),
+                  void (*view_changed)(void *ctx, struct member_group *g), void *ctx)
 {
-    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .changed = changed, .ctx = ctx};
+    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .changed = changed,
+                          .view_changed = view_changed, .ctx = ctx};
 }
 
 /* --- clients --- */
@@ -125,12 +127,21 @@ static struct member *add_member(struct member_group *g, struct client *c)
 
 /* --- subscriptions --- */
 
-/* Looks at the place it had in another list first: clients keep their order. */
-static struct subscription *find_subscription(struct subscription *all, size_t count, struct slice topic, size_t guess)
+/* Both look at the place it had in another list first: clients keep their order. */
+static const struct subscription *find_subscription(const struct heartbeat_consumer *h, struct slice topic, size_t guess)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct subscription *s = &all[(guess + i) % count];
+    for (size_t i = 0; i < h->subscriptions.count; i++) {
+        const struct subscription *s = &h->subscriptions.items[(guess + i) % h->subscriptions.count];
         if (slice_eq(s->topic, topic)) return s;
+    }
+    return NULL;
+}
+
+static struct interest *find_interest(const struct member *one, struct slice topic, size_t guess)
+{
+    for (size_t i = 0; i < one->count; i++) {
+        struct interest *x = &one->interests[(guess + i) % one->count];
+        if (slice_eq(x->subscription.topic, topic)) return x;
     }
     return NULL;
 }
@@ -145,8 +156,8 @@ static bool is_unchanged(const struct member *one, const struct heartbeat_consum
 {
     if (one->count != h->subscriptions.count) return false;
     for (size_t i = 0; i < one->count; i++) {
-        const struct subscription *now = find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic, i);
-        if (!says_the_same(&one->subscriptions[i], now) || now->version != one->subscriptions[i].version) return false;
+        const struct subscription *was = &one->interests[i].subscription, *now = find_subscription(h, was->topic, i);
+        if (!says_the_same(was, now) || now->version != was->version) return false;
     }
     return true;
 }
@@ -155,24 +166,41 @@ static bool has_same_topics(const struct member *one, const struct heartbeat_con
 {
     if (one->count != h->subscriptions.count) return false;
     for (size_t i = 0; i < one->count; i++)
-        if (!find_subscription(h->subscriptions.items, h->subscriptions.count, one->subscriptions[i].topic, i)) return false;
+        if (!find_subscription(h, one->interests[i].subscription.topic, i)) return false;
     return true;
 }
 
-static void keep_subscriptions(struct member *one, const struct heartbeat_consumer *h)
+static void compile(const struct member *one, struct interest *x)
+{
+    const struct subscription *s = &x->subscription;
+    if (!slice_eq(s->type, SLICE("SQL92"))) return;
+    err_t e = filter_compile(s->expression, &x->filter);
+    if (!e) return;
+    log_warn("filter.refused group=\"%s\" topic=\"%.*s\" client=\"%s\" text=\"%s\"", one->group->name, SLICE_ARG(s->topic), one->client->id,
+             err_text(e));
+    err_free(e);
+}
+
+static void free_interests(struct member *one)
+{
+    for (size_t i = 0; i < one->count; i++) filter_free(one->interests[i].filter);
+    arena_done(&one->arena);
+}
+
+static void keep_interests(struct member *one, const struct heartbeat_consumer *h)
 {
     struct arena arena = ARENA_EMPTY;
     size_t n = h->subscriptions.count;
-    struct subscription *all = arena_take(&arena, (n ? n : 1) * sizeof *all);
+    struct interest *all = arena_take(&arena, (n ? n : 1) * sizeof *all);
     size_t kept = 0;
     for (size_t i = 0; all && i < n; i++) {
-        err_t e = subscription_copy(&h->subscriptions.items[i], &arena, &all[kept]);
+        err_t e = subscription_copy(&h->subscriptions.items[i], &arena, &all[kept].subscription);
         if (e) err_drop(e, "a subscription too large to keep is as good as none");
-        else kept++;
+        else compile(one, &all[kept++]);
     }
-    arena_done(&one->arena);
+    free_interests(one);
     one->arena = arena;
-    one->subscriptions = all;
+    one->interests = all;
     one->count = kept;
 }
 
@@ -181,19 +209,19 @@ static void keep_subscriptions(struct member *one, const struct heartbeat_consum
 static void show(struct member_group *g, struct member *one)
 {
     for (size_t i = 0; i < one->count; i++) {
-        struct subscription *s = &one->subscriptions[i];
-        const struct subscription *known = map_get(&g->view, s->topic);
-        if (!known || known->version <= s->version) map_put(&g->view, s->topic, s);
+        struct interest *x = &one->interests[i];
+        const struct interest *known = map_get(&g->view, x->subscription.topic);
+        if (!known || known->subscription.version <= x->subscription.version) map_put(&g->view, x->subscription.topic, x);
     }
 }
 
-static struct subscription *newest_of_others(struct member_group *g, const struct member *one, struct slice topic, size_t guess)
+static struct interest *newest_of_others(struct member_group *g, const struct member *one, struct slice topic, size_t guess)
 {
-    struct subscription *newest = NULL;
+    struct interest *newest = NULL;
     MEMBERS_EACH(g, node) {
         struct member *other = MEMBER_OF(node);
-        struct subscription *s = other == one ? NULL : find_subscription(other->subscriptions, other->count, topic, guess);
-        if (s && (!newest || newest->version <= s->version)) newest = s;
+        struct interest *x = other == one ? NULL : find_interest(other, topic, guess);
+        if (x && (!newest || newest->subscription.version <= x->subscription.version)) newest = x;
     }
     return newest;
 }
@@ -202,18 +230,20 @@ static struct subscription *newest_of_others(struct member_group *g, const struc
 static void hide(struct member_group *g, const struct member *one)
 {
     for (size_t i = 0; i < one->count; i++) {
-        struct subscription *s = &one->subscriptions[i];
-        if (map_get(&g->view, s->topic) != s) continue;
-        struct subscription *next = newest_of_others(g, one, s->topic, i);
-        if (next) map_put(&g->view, s->topic, next);
-        else map_remove(&g->view, s->topic);
+        struct interest *x = &one->interests[i];
+        if (map_get(&g->view, x->subscription.topic) != x) continue;
+        struct interest *next = newest_of_others(g, one, x->subscription.topic, i);
+        if (next) map_put(&g->view, x->subscription.topic, next);
+        else map_remove(&g->view, x->subscription.topic);
     }
 }
 
 static bool agrees(const struct member_group *g, const struct member *one)
 {
-    for (size_t i = 0; i < one->count; i++)
-        if (!says_the_same(&one->subscriptions[i], map_get(&g->view, one->subscriptions[i].topic))) return false;
+    for (size_t i = 0; i < one->count; i++) {
+        const struct interest *known = map_get(&g->view, one->interests[i].subscription.topic);
+        if (!known || !says_the_same(&one->interests[i].subscription, &known->subscription)) return false;
+    }
     return true;
 }
 
@@ -226,8 +256,9 @@ static void warn_about_disagreement(struct member_group *g, const struct member 
         const struct member *other = MEMBER_OF(node);
         if (other == one) continue;
         for (size_t i = 0; i < one->count; i++) {
-            const struct subscription *mine = &one->subscriptions[i];
-            const struct subscription *theirs = find_subscription(other->subscriptions, other->count, mine->topic, i);
+            const struct subscription *mine = &one->interests[i].subscription;
+            const struct interest *found = find_interest(other, mine->topic, i);
+            const struct subscription *theirs = found ? &found->subscription : NULL;
             if (says_the_same(mine, theirs)) continue;
             log_warn("subscription.inconsistent group=\"%s\" topic=\"%.*s\" client=\"%s\" expression=\"%.*s\" other_client=\"%s\" "
                      "other_expression=\"%.*s\"",
@@ -249,9 +280,10 @@ static void remove_member(struct members *m, struct member *one)
     g->count--;
     if (!g->producer) {
         hide(g, one);
+        m->view_changed(m->ctx, g);
         tell(g);
     }
-    arena_done(&one->arena);
+    free_interests(one);
     free(one);
     free_group_if_empty(m, g);
 }
@@ -281,9 +313,10 @@ bool members_consumer(struct members *m, struct client *c, const struct heartbea
     if (!without_sub && (is_new || !is_unchanged(one, h))) {
         other_topics = !has_same_topics(one, h);
         hide(g, one);
-        keep_subscriptions(one, h);
+        keep_interests(one, h);
         warn_about_disagreement(g, one);
         show(g, one);
+        m->view_changed(m->ctx, g);
     }
     if (is_new || other_topics) tell(g);
     return must_tell;
@@ -358,7 +391,13 @@ void members_expire(struct members *m, int64_t after_ms)
 
 struct member_group *members_consumers(struct members *m, struct slice group) { return map_get(&m->consumers, group); }
 struct member_group *members_producers(struct members *m, struct slice group) { return map_get(&m->producers, group); }
-const struct subscription *members_subscription(struct member_group *g, struct slice topic) { return map_get(&g->view, topic); }
+const struct interest *members_interest(struct member_group *g, struct slice topic) { return map_get(&g->view, topic); }
+
+const struct subscription *members_subscription(struct member_group *g, struct slice topic)
+{
+    const struct interest *x = members_interest(g, topic);
+    return x ? &x->subscription : NULL;
+}
 
 void members_done(struct members *m)
 {

@@ -10,6 +10,7 @@
 
 #include "codec/body_heartbeat.h"
 #include "base/map.h"
+#include "filter/filter.h"
 #include "rpc/rpc.h"
 
 struct client {
@@ -21,6 +22,12 @@ struct client {
     struct list producers;
 };
 
+/* What a member asks for of one topic. */
+struct interest {
+    struct subscription subscription;
+    struct filter *filter;         /* of SQL92; NULL: it is about tags, or cannot be compiled */
+};
+
 struct member {
     struct list_node in_group;
     struct list_node in_client;
@@ -29,8 +36,8 @@ struct member {
     int64_t seen_ms;               /* mono_ms of its last heartbeat: a clock that is set makes nobody old */
     int32_t fingerprint;           /* of its last full heartbeat of the second kind */
     bool outdated;                 /* it pulls by a newer subscription than the one it told */
-    struct arena arena;            /* of the subscriptions */
-    struct subscription *subscriptions;
+    struct arena arena;            /* of the interests */
+    struct interest *interests;
     size_t count;
 };
 
@@ -42,7 +49,7 @@ struct member_group {
     enum consume_type type;        /* of the last heartbeat, as the others */
     enum message_model model;
     enum consume_from from;
-    struct map view;               /* topic -> const struct subscription * of the member whose is the newest */
+    struct map view;               /* topic -> struct interest * of the member whose is the newest */
     struct members *table;
     struct timer notice;           /* armed: a change waits to be told */
 };
@@ -53,6 +60,7 @@ struct members {
     struct map producers;
     struct map clients;            /* connection id, 8 bytes -> struct client */
     void (*changed)(void *ctx, struct member_group *g);   /* consumers came, went or changed their topics; see NOTICE_… */
+    void (*view_changed)(void *ctx, struct member_group *g);   /* at once; a group that is gone has an empty view */
     void *ctx;
 };
 
@@ -60,7 +68,8 @@ struct members {
  * is told within n / 10 ms, once for all changes until then; a small one at once. */
 enum { NOTICE_MEMBERS_PER_MS = 10, NOTICE_MAX_MS = 1000 };
 
-void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx);
+void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g),
+                  void (*view_changed)(void *ctx, struct member_group *g), void *ctx);
 void members_done(struct members *m);
 
 struct client *members_client(struct members *m, struct call *call, struct slice client_id);
@@ -79,7 +88,8 @@ void members_expire(struct members *m, int64_t after_ms);
 
 struct member_group *members_consumers(struct members *m, struct slice group);   /* NULL: nobody is online */
 struct member_group *members_producers(struct members *m, struct slice group);
-/* The subscription that rules for the group, NULL when it has none of the topic. */
+/* What rules for the group, NULL when it has no subscription to the topic. */
+const struct interest *members_interest(struct member_group *g, struct slice topic);
 const struct subscription *members_subscription(struct member_group *g, struct slice topic);
 
 #define MEMBERS_EACH(group, node) LIST_EACH(&(group)->members, node)

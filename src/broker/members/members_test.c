@@ -19,7 +19,7 @@ struct fixture {
     struct caller *callers[CLIENTS];
     struct call *calls[CLIENTS];        /* one of each, kept for its connection */
     int count;
-    int changes;
+    int changes, views;
     struct arena arena;                 /* of heartbeats */
 };
 
@@ -37,6 +37,12 @@ static void changed(void *ctx, struct member_group *g)
     ((struct fixture *)ctx)->changes++;
 }
 
+static void view_changed(void *ctx, struct member_group *g)
+{
+    (void)g;
+    ((struct fixture *)ctx)->views++;
+}
+
 static struct fixture *start(void)
 {
     struct fixture *f = must_zero(sizeof *f);
@@ -50,7 +56,7 @@ static struct fixture *start(void)
     f->sim = sim_new(&o);
     f->loop = sim_loop_new(sim_process_new(f->sim, "10.0.0.1"));
     f->client_loop = sim_loop_new(sim_process_new(f->sim, "10.0.0.2"));
-    members_init(&f->members, &f->loop->tasks, changed, f);
+    members_init(&f->members, &f->loop->tasks, changed, view_changed, f);
     EXPECT_OK(rpc_listen(f->loop, &at, 0, &service, &options, &f->listener));
     for (int i = 0; i < CLIENTS; i++) {
         f->callers[i] = caller_open(f->sim, f->client_loop, "10.0.0.1", PORT);

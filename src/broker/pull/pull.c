@@ -1,23 +1,12 @@
 #include "broker/handlers.h"
+#include "broker/pull/pull_filter.h"
 
 #include "base/log.h"
+#include "meta/names.h"
 
 #include <stdlib.h>
 
-/* Bits of a pull's sysFlag. Facts: docs/protocol/remoting.md A7 */
-enum { PULL_COMMITS = 1, PULL_MAY_WAIT = 2, PULL_HAS_SUBSCRIPTION = 4 };
-/* Why a pull is forbidden, for the field forbiddenType. */
-enum { FORBIDDEN_BROKER = 1, FORBIDDEN_GROUP = 2, FORBIDDEN_TOPIC = 3, FORBIDDEN_BROADCAST = 4, FORBIDDEN_SUBSCRIPTION = 5 };
-
 enum { ENTRY_BYTES = 20, SCAN_ENTRIES_MAX = 65536 };
-
-/* Which messages a pull asks for. */
-struct tag_filter {
-    bool all;
-    const int32_t *codes;            /* borrowed: from the group's subscription, or from `arena` */
-    size_t count;
-    struct arena arena;              /* of a subscription that came with the pull */
-};
 
 /* A pull that waits for messages. Everything it needs is copied: the bytes of its request are gone. */
 struct held_pull {
@@ -27,6 +16,7 @@ struct held_pull {
     struct broker *broker;
     struct call *call;
     struct pull_header *header;
+    struct pull_filter filter;       /* what the pull brought along; what its group says is looked up anew each time */
 };
 
 /* An error that carries the kind of prohibition in a field. */
@@ -69,66 +59,6 @@ static err_t check_pull(struct broker *b, const struct call *call, const struct 
     return NULL;
 }
 
-/* --- what does it ask for --- */
-
-static void take_codes(const struct subscription *s, struct tag_filter *out)
-{
-    out->all = subscription_is_all(s);
-    out->codes = s->codes.items;
-    out->count = out->all ? 0 : s->codes.count;
-}
-
-static err_t sql_not_supported(void)
-{
-    return err_new(ERR_REFUSED, "The broker does not support consumer to filter message by SQL92");
-}
-
-/* The pull brings its own subscription. */
-static err_t carried_filter(const struct pull_header *h, struct tag_filter *out)
-{
-    struct subscription s;
-    if (!subscription_is_tag(h->expression_type)) return sql_not_supported();
-    err_t e = subscription_parse(h->topic, h->subscription, &out->arena, &s);
-    if (e) {
-        err_drop(e, "clients know one wording for it");
-        return err_new(ERR_SUBSCRIPTION_PARSE, "parse the consumer's subscription failed");
-    }
-    take_codes(&s, out);
-    return NULL;
-}
-
-/* The pull relies on what the group's heartbeats said. */
-static err_t known_filter(struct broker *b, struct rpc_conn *conn, const struct pull_header *h, const struct group *group, int32_t *forbidden,
-                          struct tag_filter *out)
-{
-    struct member_group *members = members_consumers(&b->members, h->consumer_group);
-    if (!members) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's group info not exist" SEE_FAQ);
-    *forbidden = FORBIDDEN_BROADCAST;
-    if (!group->config.consume_broadcast_enable && members->model == MODEL_BROADCASTING)
-        return err_new(ERR_NO_PERMISSION, "the consumer group[%.*s] can not consume by broadcast way", SLICE_ARG(h->consumer_group));
-    *forbidden = FORBIDDEN_SUBSCRIPTION;
-    if (groups_is_read_forbidden(b->groups, h->consumer_group, h->topic))
-        return err_new(ERR_NO_PERMISSION, "the consumer group[%.*s] is forbidden for topic[%.*s]", SLICE_ARG(h->consumer_group), SLICE_ARG(h->topic));
-    *forbidden = 0;
-    const struct subscription *s = members_subscription(members, h->topic);
-    if (!s) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's subscription not exist" SEE_FAQ);
-    if (s->version < h->sub_version) {
-        members_outdated(&b->members, conn, h->consumer_group);
-        return err_new(ERR_SUBSCRIPTION_OLD, "the consumer's subscription not latest");
-    }
-    if (!subscription_is_tag(s->type)) return sql_not_supported();
-    take_codes(s, out);
-    return NULL;
-}
-
-static bool matches_tag(void *ctx, int64_t tag_hash)
-{
-    const struct tag_filter *f = ctx;
-    for (size_t i = 0; i < f->count; i++)
-        if (f->codes[i] == tag_hash) return true;
-    return false;
-}
-
 /* --- reading and answering --- */
 
 static const char *const status_names[] = {
@@ -158,9 +88,8 @@ static int32_t scan_entries(const struct broker *b, int32_t asked)
     return asked < usual ? usual : asked > most ? most : asked;
 }
 
-static void read_for(struct broker *b, const struct pull_header *h, int64_t offset, const struct tag_filter *filter, struct read_result *out)
+static void read_for(struct broker *b, const struct pull_header *h, int64_t offset, struct pull_filter *filter, struct read_result *out)
 {
-    struct read_filter by_tag = {.entry = matches_tag, .ctx = (void *)filter};
     int32_t most = b->cfg->store.transfer_memory_count;
     int32_t bytes = b->cfg->store.transfer_memory_bytes;
     struct read_request r = {
@@ -168,7 +97,7 @@ static void read_for(struct broker *b, const struct pull_header *h, int64_t offs
         .max_messages = h->max_msg_nums < most ? h->max_msg_nums : most,
         .max_bytes = header_has(h, pull, max_msg_bytes) && h->max_msg_bytes > 0 && h->max_msg_bytes < bytes ? h->max_msg_bytes : bytes,
         .max_scan = scan_entries(b, h->max_msg_nums),
-        .filter = filter->all ? NULL : &by_tag,
+        .filter = pull_filter_begin(filter),
     };
     store_read(b->store, &r, out);
 }
@@ -204,13 +133,6 @@ static void answer(struct broker *b, struct call *call, const struct pull_header
 
 /* --- waiting --- */
 
-static err_t filter_of(struct broker *b, struct rpc_conn *conn, const struct pull_header *h, const struct group *group, int32_t *forbidden,
-                       struct tag_filter *out)
-{
-    if (h->sys_flag & PULL_HAS_SUBSCRIPTION) return carried_filter(h, out);
-    return known_filter(b, conn, h, group, forbidden, out);
-}
-
 static void refuse(struct call *call, int32_t forbidden, err_t e)
 {
     if (forbidden) forbid(call, forbidden, e);
@@ -221,13 +143,16 @@ static void on_fetched(struct disk_wait *w, bool stopping);
 
 /* Looks again, by what the group subscribes to now. What arrived and does not match is passed over without a word to the
  * client, which goes on waiting behind it. Returns whether it waits again. */
-static bool look_again(struct held_pull *held, const struct tag_filter *filter, enum wake_reason reason)
+static bool look_again(struct held_pull *held, struct pull_filter *filter, enum wake_reason reason)
 {
     struct broker *b = held->broker;
     struct waiter *w = &held->waiter;
     struct read_result r;
     read_for(b, held->header, w->past, filter, &r);
-    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH && !store_is_cold(b->store)) read_for(b, held->header, r.next_offset, filter, &r);
+    while (reason == WAKE_ARRIVED && r.status == READ_NO_MATCH && !store_is_cold(b->store) && !filter->enough) {
+        w->past = r.next_offset;
+        read_for(b, held->header, w->past, filter, &r);
+    }
     if (store_is_cold(b->store)) {
         held->reason = reason;
         held->disk.go_on = on_fetched;
@@ -245,29 +170,38 @@ static bool look_again(struct held_pull *held, const struct tag_filter *filter, 
 
 static void held_pull_free(struct held_pull *held)
 {
+    pull_filter_done(&held->filter);
     free(held->header);
     free(held);
+}
+
+/* By what the group says now; returns whether it waits again. */
+static bool look_for_group(struct held_pull *held, const struct group *group, enum wake_reason reason, int32_t *forbidden)
+{
+    struct pull_filter filter;
+    bool waits = false;
+    err_t e = pull_filter_open(held->broker, held->call, held->header, group, &filter, forbidden);
+    if (e) refuse(held->call, *forbidden, e);
+    else waits = look_again(held, &filter, reason);
+    pull_filter_done(&filter);
+    return waits;
 }
 
 /* What the pull shall get may be in memory. */
 static void go_on(struct held_pull *held, enum wake_reason reason)
 {
-    struct broker *b = held->broker;
-    struct tag_filter filter = {.arena = ARENA_EMPTY};
     const struct group *group;
     const struct topic *topic;
     int32_t forbidden = 0;
     bool waits = false;
-    err_t e = NULL;
     if (!rpc_conn_open(held->call->conn)) {
         call_drop(held->call);
     } else {
-        e = check_pull(b, held->call, held->header, &forbidden, &group, &topic);
-        if (!e) e = filter_of(b, held->call->conn, held->header, group, &forbidden, &filter);
+        err_t e = check_pull(held->broker, held->call, held->header, &forbidden, &group, &topic);
         if (e) refuse(held->call, forbidden, e);
-        else waits = look_again(held, &filter, reason);
+        else if (held->header->sys_flag & PULL_HAS_SUBSCRIPTION) waits = look_again(held, &held->filter, reason);
+        else waits = look_for_group(held, group, reason, &forbidden);
     }
-    arena_done(&filter.arena);
     if (!waits) held_pull_free(held);
 }
 
@@ -288,7 +222,8 @@ static void on_fetched(struct disk_wait *w, bool stopping)
     held_pull_free(held);
 }
 
-static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, int64_t past)
+/* Takes a filter that came with the pull. */
+static void hold_pull(struct broker *b, struct call *call, const struct pull_header *h, struct pull_filter *filter, int64_t past)
 {
     int64_t wait_ms = b->cfg->broker.long_polling ? h->suspend_timeout_millis : b->cfg->broker.short_polling_ms;
     if (wait_ms > HOLD_MAX_MS) wait_ms = HOLD_MAX_MS;
@@ -296,6 +231,12 @@ static void hold_pull(struct broker *b, struct call *call, const struct pull_hea
     held->broker = b;
     held->call = call;
     held->header = header_copy(&pull_kind, h);
+    held->filter = PULL_FILTER_EMPTY;
+    if (h->sys_flag & PULL_HAS_SUBSCRIPTION) {
+        held->filter = *filter;
+        if (filter->by_retry) held->filter.group = topic_name_group(held->header->topic);   /* it borrowed from the request */
+        *filter = PULL_FILTER_EMPTY;
+    }
     held->waiter = (struct waiter){.wake = on_wake};
     list_add(rpc_conn_waiting(call->conn), &held->waiter.in_conn);
     hold_wait(&b->hold, &held->waiter, held->header->topic, h->queue_id, past, tasks_mono_ms(b->tasks) + wait_ms);
@@ -325,14 +266,14 @@ static void commit_offset(struct broker *b, const struct call *call, const struc
                    h->commit_offset);
 }
 
-static void pull(struct broker *b, struct call *call, const struct pull_header *h, const struct tag_filter *filter)
+static void pull(struct broker *b, struct call *call, const struct pull_header *h, struct pull_filter *filter)
 {
     struct read_result r;
     commit_offset(b, call, h);
     read_for(b, h, h->queue_offset, filter, &r);
     if (disk_again(b, call)) return;
     bool may_wait = h->sys_flag & PULL_MAY_WAIT && h->suspend_timeout_millis > 0 && !call->oneway;
-    if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, r.next_offset);
+    if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, filter, r.next_offset);
     else answer(b, call, h, &r);
 }
 
@@ -342,13 +283,13 @@ void handle_pull(struct broker *b, struct call *call)
     struct pull_header h;
     const struct group *group;
     const struct topic *topic;
-    struct tag_filter filter = {.arena = ARENA_EMPTY};
+    struct pull_filter filter = PULL_FILTER_EMPTY;
     int32_t forbidden = 0;
 
     err_t e = header_decode(&pull_kind, call->frame, &h);
     if (!e) e = check_pull(b, call, &h, &forbidden, &group, &topic);
-    if (!e) e = filter_of(b, call->conn, &h, group, &forbidden, &filter);
+    if (!e) e = pull_filter_open(b, call, &h, group, &filter, &forbidden);
     if (e) refuse(call, forbidden, e);
     else if (!answer_reset(b, call, &h)) pull(b, call, &h, &filter);
-    arena_done(&filter.arena);
+    pull_filter_done(&filter);
 }

@@ -1,0 +1,41 @@
+/* An expression, a zero byte, and the properties of a message: both from anybody. */
+#include "fuzz/fuzz.h"
+
+#include "codec/properties.h"
+#include "filter/filter.h"
+
+/* A part of the properties that nobody can name changes nothing. */
+static void try_properties(const struct filter *f, struct slice properties)
+{
+    enum filter_verdict v = filter_evaluate(f, properties);
+    FUZZ_EXPECT(v == FILTER_FALSE || v == FILTER_TRUE || v == FILTER_UNKNOWN || v == FILTER_FAILED);
+    struct buf more = BUF_EMPTY;
+    buf_put_slice(&more, properties);
+    properties_put(&more, SLICE("no.name"), SLICE("5"));
+    FUZZ_EXPECT(filter_evaluate(f, buf_slice(&more)) == v);
+    buf_done(&more);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    uint8_t *copy = fuzz_copy(p, n);
+    const uint8_t *mark = n ? memchr(copy, 0, n) : NULL;
+    size_t length = mark ? (size_t)(mark - copy) : n;
+    struct filter *f;
+    err_t e = filter_compile(slice_of(copy, length), &f);
+    if (e) {
+        FUZZ_EXPECT(err_code(e) == ERR_SUBSCRIPTION_PARSE && strstr(err_text(e), "letter "));
+        err_free(e);
+    } else {
+        FUZZ_EXPECT(filter_parts(f) && filter_parts(f) <= FILTER_PARTS_MAX);
+        try_properties(f, slice_of(copy + length, n - length));
+        try_properties(f, mark ? slice_of(mark + 1, n - length - 1) : slice_of(copy, 0));
+        filter_free(f);
+    }
+    int32_t positions[BLOOM_POSITIONS_MAX];
+    struct bloom b = bloom_of(n ? 1 + copy[0] % 99 : 20, n ? 1 + copy[n - 1] : 32);
+    bloom_positions(&b, slice_of(copy, n), positions);
+    for (int32_t i = 0; i < b.positions; i++) FUZZ_EXPECT(positions[i] >= 0 && positions[i] < b.bits);
+    free(copy);
+    return 0;
+}
