@@ -31,6 +31,13 @@ static int64_t loop_wall_ms(struct tasks *t)
 
 static int64_t loop_mono_ms(struct tasks *t) { return (int64_t)uv_now(&of_tasks(t)->uv); }
 
+static void loop_refresh(struct tasks *t)
+{
+    struct uv_loop *l = of_tasks(t);
+    uv_update_time(&l->uv);
+    l->wall_ms = 0;
+}
+
 /* --- timers: a heap, and one libuv timer for its top --- */
 
 static bool is_before(const struct timer *a, const struct timer *b)
@@ -210,7 +217,7 @@ static void loop_off_turn_end(struct tasks *t, struct turn_hook *hook)
 static bool loop_on_loop(struct tasks *t) { return pthread_equal(of_tasks(t)->thread, pthread_self()); }
 
 static const struct tasks_ops uv_tasks_ops = {
-    .wall_ms = loop_wall_ms, .mono_ms = loop_mono_ms, .timer_start = loop_timer_start, .timer_stop = loop_timer_stop,
+    .wall_ms = loop_wall_ms, .mono_ms = loop_mono_ms, .refresh = loop_refresh, .timer_start = loop_timer_start, .timer_stop = loop_timer_stop,
     .work = loop_work, .post = loop_post, .on_turn_end = loop_on_turn_end, .off_turn_end = loop_off_turn_end,
     .on_loop = loop_on_loop,
 };

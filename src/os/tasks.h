@@ -48,6 +48,7 @@ struct turn_hook {
 struct tasks_ops {
     int64_t (*wall_ms)(struct tasks *);
     int64_t (*mono_ms)(struct tasks *);
+    void (*refresh)(struct tasks *);
     void (*timer_start)(struct tasks *, struct timer *, int64_t delay_ms);
     void (*timer_stop)(struct tasks *, struct timer *);
     void (*work)(struct tasks *, struct work *);
@@ -61,9 +62,15 @@ struct tasks {
     const struct tasks_ops *ops;
 };
 
-/* Time as of the start of this turn of the loop. */
+/* Time as of the start of this turn of the loop, or of the last tasks_refresh() in it. */
 static inline int64_t tasks_wall_ms(struct tasks *t) { return t->ops->wall_ms(t); }
 static inline int64_t tasks_mono_ms(struct tasks *t) { return t->ops->mono_ms(t); }
+
+/* The time is that of now. For who tells others a time, or compares the two clocks: a turn may have taken a while already. */
+static inline void tasks_refresh(struct tasks *t)
+{
+    if (t->ops->refresh) t->ops->refresh(t);
+}
 
 static inline void timer_init(struct timer *timer, void (*fire)(void *), void *ctx)
 {

@@ -221,13 +221,14 @@ static bool deliver(struct level *v, const struct store_entry *entry)
 static void wait_for(struct level *v, const struct store_entry *entry)
 {
     struct broker *b = v->levels->broker;
+    tasks_refresh(b->tasks);
     int64_t wait_ms = entry->tag_hash - tasks_wall_ms(b->tasks), most_ms = delay_levels_ms(&b->delay_levels, v->number);
     v->state = LEVEL_WAITS;
     v->next = entry->queue_offset;
     if (v->due_offset == entry->queue_offset) return;   /* as it was */
     v->due_offset = entry->queue_offset;
     v->due_ms = entry->tag_hash;
-    v->due_mono_ms = tasks_mono_ms(b->tasks) + (wait_ms < most_ms ? wait_ms : most_ms);
+    v->due_mono_ms = tasks_mono_ms(b->tasks) + (wait_ms < most_ms ? wait_ms : most_ms) + 1;   /* both clocks are cut to whole ms */
     if (delay_offsets_get(b->delay_offsets, v->number) < 0) note_done(v->levels, v->number, v->next);
 }
 

@@ -46,6 +46,7 @@ static void wait_on_level(struct broker *b, struct message *m, int32_t level, st
     m->topic = SLICE(DELAY_LEVELS_TOPIC);
     m->queue_id = level - 1;
     m->delay_level = level;
+    tasks_refresh(b->tasks);   /* its delay begins now, not when the turn began: it must not come early */
 }
 
 err_t intake_delay(struct broker *b, struct message *m, const struct known_properties *p, struct buf *text)
