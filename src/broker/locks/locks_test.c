@@ -2,6 +2,9 @@
 #include "kit/test.h"
 
 #include "broker/locks/locks.h"
+#include "os/random.h"
+
+#include <string.h>
 
 struct fixture {
     struct fake_tasks tasks;
@@ -100,4 +103,43 @@ TEST(locks, expired_ones_are_forgotten)
     EXPECT_EQ(f.locks.queues.count, 1);
     EXPECT(!take(&f, "G", "T", 7, "two"));
     stop(&f);
+}
+
+/* Against what is written down by hand: who owns each queue, and when that was said the last time. */
+TEST(model, random_clients_own_what_they_would_by_the_rules)
+{
+    enum { SEEDS = 1000, STEPS = 200, GROUPS = 2, QUEUES = 3, CLIENTS = 3 };
+    static const char *const groups[GROUPS] = {"G", "GG"}, *const clients[CLIENTS] = {"one", "two", "three"};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        int owner[GROUPS][QUEUES];
+        int64_t said_ms[GROUPS][QUEUES] = {{0}};
+        struct random r;
+        struct fixture f;
+        start(&f);
+        random_init(&r, seed);
+        memset(owner, -1, sizeof owner);
+        for (int step = 0; step < STEPS; step++) {
+            int g = (int)random_below(&r, GROUPS), q = (int)random_below(&r, QUEUES), c = (int)random_below(&r, CLIENTS);
+            int64_t now = f.tasks.mono_ms;
+            bool held = owner[g][q] >= 0 && now - said_ms[g][q] <= LOCK_LIVES_MS;
+            switch (random_below(&r, 5)) {
+            case 0: case 1: {
+                bool gets = !held || owner[g][q] == c;
+                EXPECT_EQ(take(&f, groups[g], "T", q, clients[c]), gets);
+                if (gets) owner[g][q] = c, said_ms[g][q] = now;
+                break;
+            }
+            case 2:
+                release(&f, groups[g], "T", q, clients[c]);
+                if (owner[g][q] == c) owner[g][q] = -1;
+                break;
+            case 3: fake_tasks_advance(&f.tasks, random_below(&r, LOCK_LIVES_MS)); break;
+            case 4: locks_expire(&f.locks); break;
+            }
+            bool any = false;
+            for (int i = 0; i < QUEUES; i++) any |= owner[g][i] >= 0 && f.tasks.mono_ms - said_ms[g][i] <= LOCK_LIVES_MS;
+            EXPECT_EQ(locks_any(&f.locks, slice_text(groups[g])), any);
+        }
+        stop(&f);
+    }
 }
