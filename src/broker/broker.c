@@ -119,6 +119,12 @@ static void scan(void *ctx)
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }
 
+bool broker_has_open_half(const struct broker *b, const struct message *half)
+{
+    struct half_facts facts;
+    return half_facts_read(half, &facts) && halves_find(&b->transactions->halves, facts.first_offset);
+}
+
 /* --- start --- */
 
 struct clean_options broker_clean_rules(const struct config *cfg)
@@ -311,6 +317,7 @@ err_t broker_free(struct broker *b)
     members_done(&b->members);
     locks_done(&b->locks);
     quotas_done(&b->quotas);
+    refusals_done(&b->refusals);
     buf_done(&b->scratch);
     free(b);
     return e;

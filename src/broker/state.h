@@ -10,6 +10,7 @@
 #include "broker/filters/filters.h"
 #include "broker/hold/hold.h"
 #include "broker/intake/quota.h"
+#include "broker/intake/refusals.h"
 #include "broker/locks/locks.h"
 #include "broker/members/members.h"
 #include "meta/delay_offsets.h"
@@ -47,6 +48,7 @@ struct broker {
     struct levels *levels;              /* delivers what waits on them */
     struct locks locks;
     struct quotas quotas;
+    struct refusals refusals;
     struct registration *registration;
     struct transactions *transactions;
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
@@ -69,6 +71,8 @@ struct broker {
 /* --- broker.c --- */
 /* A request, as if it had just come in. */
 void broker_dispatch(void *broker, struct call *call);
+/* Whether the half message, or the one that this is a copy of, is neither committed nor rolled back. */
+bool broker_has_open_half(const struct broker *b, const struct message *half);
 /* When old files go, as configured. */
 struct clean_options broker_clean_rules(const struct config *cfg);
 

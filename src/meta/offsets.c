@@ -106,7 +106,7 @@ static struct queue_offsets *add_queue(struct offsets *o, struct slice topic, st
         e->cap = cap;
     }
     memmove(g->queues + at + 1, g->queues + at, (g->count - at) * sizeof *g->queues);
-    g->queues[at] = (struct queue_offsets){queue_id, -1, -1, -1};
+    g->queues[at] = (struct queue_offsets){.queue_id = queue_id, .committed = -1, .pulled = -1, .reset = -1};
     g->count++;
     return &g->queues[at];
 }
@@ -331,6 +331,17 @@ void offsets_commit_pulled(struct offsets *o, struct slice topic, struct slice g
     if (!q || q->pulled == queue_offset) return;
     q->pulled = queue_offset;
     o->changed = true;
+}
+
+void offsets_note_pull(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, const struct pull_note *note)
+{
+    struct queue_offsets *q = add_queue(o, topic, group, queue_id);
+    if (q) q->last = *note;
+}
+
+const struct queue_offsets *offsets_of_queue(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id)
+{
+    return find_queue(o, topic, group, queue_id);
 }
 
 int64_t offsets_query_pulled(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id)

@@ -14,11 +14,23 @@
 
 struct offsets;
 
+/* What became of a pull; for who asks why a queue does not move. Kept in memory alone. */
+struct pull_note {
+    int64_t at_ms;          /* mono_ms; 0: there was none since the start */
+    int64_t from;           /* the offset it asked for */
+    int32_t code;           /* of its answer; PULL_WAITS: it has none yet */
+    int32_t messages;
+    uint64_t conn;          /* id of its connection */
+};
+
+enum { PULL_WAITS = -1 };
+
 struct queue_offsets {
     int32_t queue_id;
     int64_t committed;      /* -1: none, also below */
     int64_t pulled;         /* where the last pull ended; for lag only */
     int64_t reset;          /* to be told to the next pull */
+    struct pull_note last;
 };
 
 struct group_offsets {
@@ -44,6 +56,10 @@ int64_t offsets_query(const struct offsets *o, struct slice topic, struct slice 
 void offsets_commit(struct offsets *o, struct slice client, struct slice topic, struct slice group, int32_t queue_id,
                     int64_t queue_offset);
 void offsets_commit_pulled(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
+/* The last pull of a queue. */
+void offsets_note_pull(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, const struct pull_note *note);
+/* NULL when there is none. Valid within the turn. */
+const struct queue_offsets *offsets_of_queue(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id);
 /* -1 when there is none. */
 int64_t offsets_query_pulled(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id);
 

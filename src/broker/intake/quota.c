@@ -45,6 +45,13 @@ static struct quota_use *use_of(struct map *uses, struct slice who)
 /* One second's worth may be ahead. */
 static bool is_over(int64_t paid_us, int64_t per_second, int64_t now_us) { return per_second && paid_us - now_us >= SECOND_US; }
 
+bool quota_topic_is_over(const struct broker *b, struct slice topic)
+{
+    const struct quota_use *u = map_get(&b->quotas.topics, topic);
+    int64_t now_us = tasks_mono_ms(b->tasks) * 1000;
+    return u && (is_over(u->messages_us, b->cfg->broker.topic_messages_quota, now_us) || is_over(u->bytes_us, b->cfg->broker.topic_bytes_quota, now_us));
+}
+
 static void pay(int64_t *paid_us, int64_t per_second, size_t amount, int64_t now_us)
 {
     if (!per_second) return;

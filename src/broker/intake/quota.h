@@ -22,6 +22,9 @@ void quotas_done(struct quotas *q);
 /* Forgets who has all of its quota again. */
 void quotas_expire(struct quotas *q, int64_t mono_ms);
 
+/* Whether the topic's next message would be refused. */
+bool quota_topic_is_over(const struct broker *b, struct slice topic);
+
 /* Takes what a request of so many messages and bytes uses. BUSY: the text says which limit, and of whom. */
 err_t quota_take(struct broker *b, const struct call *call, struct slice topic, size_t messages, size_t bytes) MUST_CHECK;
 

@@ -63,6 +63,16 @@ bool locks_take(struct locks *l, struct slice group, const struct message_queue 
     return true;
 }
 
+const char *locks_holder(const struct locks *l, struct slice group, const struct message_queue *q, int64_t *silent_ms)
+{
+    struct buf key = make_key(group, q);
+    const struct queue_lock *lock = map_get(&l->queues, buf_slice(&key));
+    buf_done(&key);
+    if (!lock || is_expired(l, lock)) return NULL;
+    *silent_ms = tasks_mono_ms(l->tasks) - lock->taken_ms;
+    return lock->client_id;
+}
+
 bool locks_any(const struct locks *l, struct slice group)
 {
     const struct map_entry *e;

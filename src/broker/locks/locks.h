@@ -21,6 +21,8 @@ void locks_init(struct locks *l, struct tasks *tasks);
 void locks_done(struct locks *l);
 /* True when the client holds the lock now, whether it held it before or took it. */
 bool locks_take(struct locks *l, struct slice group, const struct message_queue *q, struct slice client_id);
+/* Who holds it, and since how many ms it has said nothing; NULL: nobody does. Valid within the turn. */
+const char *locks_holder(const struct locks *l, struct slice group, const struct message_queue *q, int64_t *silent_ms);
 /* Whether somebody in the group holds a lock: it consumes in order. Looks at all locks of all groups. */
 bool locks_any(const struct locks *l, struct slice group);
 /* Only its owner can let go. */

@@ -25,6 +25,11 @@ static struct client *find_client(struct members *m, struct rpc_conn *conn)
     return map_get(&m->clients, conn_key(conn, &id));
 }
 
+const struct client *members_client_of(const struct members *m, uint64_t conn_id)
+{
+    return map_get(&m->clients, slice_of(&conn_id, sizeof conn_id));
+}
+
 struct client *members_client(struct members *m, struct call *call, struct slice client_id)
 {
     struct client *c = find_client(m, call->conn);

@@ -72,6 +72,8 @@ void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *
                   void (*view_changed)(void *ctx, struct member_group *g), void *ctx);
 void members_done(struct members *m);
 
+/* The client on a connection; NULL: no heartbeat came on it. */
+const struct client *members_client_of(const struct members *m, uint64_t conn_id);
 struct client *members_client(struct members *m, struct call *call, struct slice client_id);
 /* One group of a heartbeat. Returns whether a heartbeat without subscriptions is not enough: the member is not known here, or
  * under another fingerprint, or has a newer subscription. */

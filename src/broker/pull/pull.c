@@ -123,9 +123,19 @@ static void reply_pull(struct broker *b, struct call *call, const struct pull_he
     call_reply_pinned(call, code, remark, &pull_reply_kind, &reply, r->slice, r->slices);
 }
 
+/* For who asks why the queue does not move. */
+static void note(struct broker *b, const struct call *call, const struct pull_header *h, int32_t code, int32_t messages)
+{
+    struct pull_note n = {
+        .at_ms = tasks_mono_ms(b->tasks), .from = h->queue_offset, .code = code, .messages = messages, .conn = rpc_conn_id(call->conn),
+    };
+    offsets_note_pull(b->offsets, h->topic, h->consumer_group, h->queue_id, &n);
+}
+
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
     offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
+    note(b, call, h, code_of(r->status, h->queue_offset), r->messages);
     metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
     metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
     reply_pull(b, call, h, code_of(r->status, h->queue_offset), status_names[r->status], r);
@@ -133,8 +143,10 @@ static void answer(struct broker *b, struct call *call, const struct pull_header
 
 /* --- waiting --- */
 
-static void refuse(struct call *call, int32_t forbidden, err_t e)
+static void refuse(struct broker *b, struct call *call, const struct pull_header *h, int32_t forbidden, err_t e)
 {
+    bool known = offsets_of_queue(b->offsets, h->topic, h->consumer_group, h->queue_id);
+    if (known) note(b, call, h, err_response(e), 0);   /* nobody makes us remember groups by asking for what is not there */
     if (forbidden) forbid(call, forbidden, e);
     else call_fail(call, e);
 }
@@ -181,7 +193,7 @@ static bool look_for_group(struct held_pull *held, const struct group *group, en
     struct pull_filter filter;
     bool waits = false;
     err_t e = pull_filter_open(held->broker, held->call, held->header, group, &filter, forbidden);
-    if (e) refuse(held->call, *forbidden, e);
+    if (e) refuse(held->broker, held->call, held->header, *forbidden, e);
     else waits = look_again(held, &filter, reason);
     pull_filter_done(&filter);
     return waits;
@@ -198,7 +210,7 @@ static void go_on(struct held_pull *held, enum wake_reason reason)
         call_drop(held->call);
     } else {
         err_t e = check_pull(held->broker, held->call, held->header, &forbidden, &group, &topic);
-        if (e) refuse(held->call, forbidden, e);
+        if (e) refuse(held->broker, held->call, held->header, forbidden, e);
         else if (held->header->sys_flag & PULL_HAS_SUBSCRIPTION) waits = look_again(held, &held->filter, reason);
         else waits = look_for_group(held, group, reason, &forbidden);
     }
@@ -237,6 +249,7 @@ static void hold_pull(struct broker *b, struct call *call, const struct pull_hea
         if (filter->by_retry) held->filter.group = topic_name_group(held->header->topic);   /* it borrowed from the request */
         *filter = PULL_FILTER_EMPTY;
     }
+    note(b, call, h, PULL_WAITS, 0);
     held->waiter = (struct waiter){.wake = on_wake};
     list_add(rpc_conn_waiting(call->conn), &held->waiter.in_conn);
     hold_wait(&b->hold, &held->waiter, held->header->topic, h->queue_id, past, tasks_mono_ms(b->tasks) + wait_ms);
@@ -280,7 +293,7 @@ static void pull(struct broker *b, struct call *call, const struct pull_header *
 /* Hands out messages of one queue from an offset on, or waits for them. Facts: docs/protocol/remoting.md A7 */
 void handle_pull(struct broker *b, struct call *call)
 {
-    struct pull_header h;
+    struct pull_header h = {.queue_id = -1};
     const struct group *group;
     const struct topic *topic;
     struct pull_filter filter = PULL_FILTER_EMPTY;
@@ -289,7 +302,7 @@ void handle_pull(struct broker *b, struct call *call)
     err_t e = header_decode(&pull_kind, call->frame, &h);
     if (!e) e = check_pull(b, call, &h, &forbidden, &group, &topic);
     if (!e) e = pull_filter_open(b, call, &h, group, &filter, &forbidden);
-    if (e) refuse(call, forbidden, e);
+    if (e) refuse(b, call, &h, forbidden, e);
     else if (!answer_reset(b, call, &h)) pull(b, call, &h, &filter);
     pull_filter_done(&filter);
 }

@@ -42,6 +42,13 @@ static void send_failed(struct broker *b, struct call *call, err_t e)
     err_free(e);
 }
 
+/* For who asks why. */
+static void note_refused(struct broker *b, const struct call *call, struct slice topic, err_t e)
+{
+    char client[ADDR_TEXT_MAX];
+    refusals_add(&b->refusals, tasks_wall_ms(b->tasks), topic, addr_format(rpc_conn_remote(call->conn), client), err_response(e), err_text(e));
+}
+
 static void send_reply(struct pending_send *p, int32_t code, const char *remark)
 {
     char id[MESSAGE_ID_TEXT];
@@ -196,12 +203,12 @@ static void send(struct broker *b, struct call *call, const struct header_kind *
     struct buf retried = BUF_EMPTY;
     err_t e = header_decode(kind, call->frame, &h);
     if (!e) e = intake_topic(b, call, &h, &topic);
-    bool is_batch = h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE;
+    bool is_batch = !e && (h.batch || call->code == REQUEST_SEND_BATCH_MESSAGE);
     if (!e && !is_batch && topic_name_is_retry(h.topic)) e = intake_retried(b, call, &h, &topic, &retried);
     if (!e && disk_unsaved(b, call, topic)) goto done;
     if (!e) e = is_batch ? send_batch(b, call, &h, topic) : send_one(b, call, &h, topic);
     if (err_code(e) == ERR_FIELD || err_code(e) == ERR_BODY) call_fail(call, e);   /* not looked at as a message: no trace fields */
-    else if (e) send_failed(b, call, e);
+    else if (e) note_refused(b, call, h.topic, e), send_failed(b, call, e);
 done:
     buf_done(&retried);
 }
