@@ -60,16 +60,17 @@ static err_t open_known(struct broker *b, const struct call *call, const struct 
                         struct pull_filter *out, int32_t *forbidden)
 {
     struct member_group *members = members_consumers(&b->members, h->consumer_group);
-    (void)call;
     if (!members) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's group info not exist" SEE_FAQ);
+    bool isolates = b->cfg->broker.subscription_consistency == CONSISTENCY_ISOLATE;
+    const struct member *one = isolates ? members_member(&b->members, call->conn, members) : NULL;
     *forbidden = FORBIDDEN_BROADCAST;
-    if (!group->config.consume_broadcast_enable && members->model == MODEL_BROADCASTING)
+    if (!group->config.consume_broadcast_enable && (one ? one->model : members->model) == MODEL_BROADCASTING)
         return err_new(ERR_NO_PERMISSION, "the consumer group[%.*s] can not consume by broadcast way", SLICE_ARG(h->consumer_group));
     *forbidden = FORBIDDEN_SUBSCRIPTION;
     if (groups_is_read_forbidden(b->groups, h->consumer_group, h->topic))
         return err_new(ERR_NO_PERMISSION, "the consumer group[%.*s] is forbidden for topic[%.*s]", SLICE_ARG(h->consumer_group), SLICE_ARG(h->topic));
     *forbidden = 0;
-    const struct interest *x = members_interest(members, h->topic);
+    const struct interest *x = isolates ? members_own_interest(members, one, h->topic) : members_interest(members, h->topic);
     if (!x) return err_new(ERR_SUBSCRIPTION_MISSING, "the consumer's subscription not exist" SEE_FAQ);
     if (x->subscription.version < h->sub_version) return err_new(ERR_SUBSCRIPTION_OLD, "the consumer's subscription not latest");
     if (subscription_is_tag(x->subscription.type)) {
