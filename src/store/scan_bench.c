@@ -30,8 +30,8 @@ static err_t fill(struct store *s, struct fake_tasks *tasks)
     static struct message m[GROUP];
     static struct appended out[GROUP];
     for (int i = 0; i < GROUP; i++) {
-        m[i] = (struct message){.topic = SLICE("T"), .body = SLICE("body"), .properties = SLICE("TAGS\x01other\x02"), .tag_hash = tags_hash(SLICE("other"))};
-        if (i % ONE_OF == ONE_OF / 2) m[i].tag_hash = tags_hash(SLICE("TagA"));
+        m[i] = (struct message){.topic = SLICE("T"), .body = SLICE("body"), .properties = SLICE("TAGS\x01other\x02")};
+        m[i].tag_hash = tags_hash(i % ONE_OF == ONE_OF / 2 ? SLICE("TagA") : SLICE("other"));
     }
     for (int i = 0; i < MESSAGES; i += GROUP) {
         err_t e = store_append(s, m, GROUP, false, done, NULL, out);
@@ -73,8 +73,8 @@ static void measure(struct store *s, struct fake_tasks *tasks, size_t tags, int3
         read_result_release(&out);
         fake_tasks_turn(tasks);
     }
-    printf("%zu tags, %6d entries a pull: %6.1f million entries/s, %.0f pulls/s, 1 of %.0f matched\n", tags, scan, (double)passed / spent / 1e6,
-           (double)pulls / spent, (double)passed / (double)(found ? found : 1));
+    printf("%zu tags, %6d entries a pull: %6.1f million entries/s, %.0f pulls/s, 1 of %.0f matched\n", tags, scan,
+           (double)passed / spent / 1e6, (double)pulls / spent, (double)passed / (double)(found ? found : 1));
 }
 
 int main(int argc, char **argv)

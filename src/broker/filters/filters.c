@@ -249,7 +249,7 @@ static void read_row(struct json *j, struct row *r)
 static void take_row(struct filters *f, struct slice topic, struct slice group, const struct row *r)
 {
     struct filter *filter;
-    err_t e = slice_eq(r->type, SLICE("SQL92")) ? filter_compile(r->expression, &filter) : err_new(ERR_SUBSCRIPTION_PARSE, "it is not SQL92");
+    err_t e = filters_compile(r->type, r->expression, true, &filter);
     if (e) {
         log_warn("filter.dropped group=\"%.*s\" topic=\"%.*s\" text=\"%s\"", SLICE_ARG(group), SLICE_ARG(topic), err_text(e));
         err_free(e);
@@ -378,7 +378,8 @@ static struct kept *begin(struct filters *f, struct slice group, const struct su
     struct kept *k = keep(f, group, s->topic, s->expression, filter);
     k->born_ms = tasks_wall_ms(f->tasks);
     k->version = s->version;
-    log_info("filter.registered group=\"%.*s\" topic=\"%.*s\" expression=\"%.*s\"", SLICE_ARG(group), SLICE_ARG(s->topic), SLICE_ARG(s->expression));
+    log_info("filter.registered group=\"%.*s\" topic=\"%.*s\" expression=\"%.*s\"", SLICE_ARG(group), SLICE_ARG(s->topic),
+             SLICE_ARG(s->expression));
     return k;
 }
 

@@ -25,7 +25,8 @@ static void ensure_retry_topic(struct broker *b, const struct heartbeat_consumer
 }
 
 /* *must_tell: the client must send its subscriptions again. */
-static err_t take_consumer(struct broker *b, struct client *c, const struct heartbeat *hb, const struct heartbeat_consumer *h, bool *must_tell)
+static err_t take_consumer(struct broker *b, struct client *c, const struct heartbeat *hb, const struct heartbeat_consumer *h,
+                           bool *must_tell)
 {
     if (b->cfg->broker.reject_pull_consumer && h->type == CONSUME_ACTIVELY) return NULL;
     const struct group *group = groups_find_or_create(b->groups, h->group);

@@ -50,26 +50,29 @@ static void topic_differs(struct comparison *k, struct slice topic, const struct
 {
     struct slice a = expression_of(mine), b = expression_of(theirs);
     if (!is_told(k)) return;
-    log_warn("subscription.inconsistent group=\"%s\" topic=\"%.*s\" client=\"%s\" expression=\"%.*s\" other_client=\"%s\" other_expression=\"%.*s\" "
-             "type=\"%.*s\" other_type=\"%.*s\"",
+    log_warn("subscription.inconsistent group=\"%s\" topic=\"%.*s\" client=\"%s\" expression=\"%.*s\" other_client=\"%s\" "
+             "other_expression=\"%.*s\" type=\"%.*s\" other_type=\"%.*s\"",
              k->group->name, SLICE_ARG(topic), k->client->id, SLICE_ARG(a), other->id, SLICE_ARG(b), SLICE_ARG(type_of(mine)),
              SLICE_ARG(type_of(theirs)));
     if (k->first) return;
-    k->first = err_new(ERR_REFUSED, "members of group \"%s\" must agree: topic \"%.*s\", client \"%s\" asks for \"%.*s\", client \"%s\" for \"%.*s\"",
+    k->first = err_new(ERR_REFUSED,
+                       "members of group \"%s\" must agree: topic \"%.*s\", client \"%s\" asks for \"%.*s\", client \"%s\" for \"%.*s\"",
                        k->group->name, SLICE_ARG(topic), k->client->id, SLICE_ARG(a), other->id, SLICE_ARG(b));
 }
 
-static void kind_differs(struct comparison *k, const char *what, const char *mine, const struct client *other, const char *theirs)
+static const char *name_of(const char *const *names, int32_t number) { return number < 0 ? "(none)" : names[number]; }
+
+static void kind_differs(struct comparison *k, const char *what, const char *const *names, int32_t my_kind, const struct client *other,
+                         int32_t their_kind)
 {
+    const char *mine = name_of(names, my_kind), *theirs = name_of(names, their_kind);
     if (!is_told(k)) return;
-    log_warn("subscription.inconsistent group=\"%s\" what=%s client=\"%s\" value=%s other_client=\"%s\" other_value=%s", k->group->name, what,
-             k->client->id, mine, other->id, theirs);
+    log_warn("subscription.inconsistent group=\"%s\" what=%s client=\"%s\" value=%s other_client=\"%s\" other_value=%s", k->group->name,
+             what, k->client->id, mine, other->id, theirs);
     if (k->first) return;
     k->first = err_new(ERR_REFUSED, "members of group \"%s\" must agree: %s, client \"%s\" has %s, client \"%s\" %s", k->group->name, what,
                        k->client->id, mine, other->id, theirs);
 }
-
-static const char *name_of(const char *const *names, int32_t number) { return number < 0 ? "(none)" : names[number]; }
 
 /* With the first other member that has another one. */
 static void compare_kinds(struct comparison *k)
@@ -81,10 +84,8 @@ static void compare_kinds(struct comparison *k)
         if (!by_model && (int32_t)other->model != k->says->model) by_model = other;
         if (!by_type && (int32_t)other->type != k->says->type) by_type = other;
     }
-    if (by_model)
-        kind_differs(k, "messageModel", name_of(message_model_names, k->says->model), by_model->client, name_of(message_model_names, (int32_t)by_model->model));
-    if (by_type)
-        kind_differs(k, "consumeType", name_of(consume_type_names, k->says->type), by_type->client, name_of(consume_type_names, (int32_t)by_type->type));
+    if (by_model) kind_differs(k, "messageModel", message_model_names, k->says->model, by_model->client, (int32_t)by_model->model);
+    if (by_type) kind_differs(k, "consumeType", consume_type_names, k->says->type, by_type->client, (int32_t)by_type->type);
 }
 
 static bool is_said(const struct comparison *k, struct slice topic, size_t guess)
@@ -120,11 +121,13 @@ static void compare_topics(struct comparison *k)
         if (topic_name_is_retry(mine->topic)) continue;
         const struct interest *theirs = map_get(&k->group->view, mine->topic);
         if (!theirs) topic_differs(k, mine->topic, mine, first->owner->client, NULL);
-        else if (!asks_for_the_same(mine, &theirs->subscription)) topic_differs(k, mine->topic, mine, theirs->owner->client, &theirs->subscription);
+        else if (!asks_for_the_same(mine, &theirs->subscription))
+            topic_differs(k, mine->topic, mine, theirs->owner->client, &theirs->subscription);
     }
     for (size_t at = 0, i = 0; (e = map_next(&k->group->view, &at)); i++) {
         const struct interest *theirs = e->value;
-        if (!topic_name_is_retry(e->key) && !is_said(k, e->key, i)) topic_differs(k, e->key, NULL, theirs->owner->client, &theirs->subscription);
+        if (!topic_name_is_retry(e->key) && !is_said(k, e->key, i))
+            topic_differs(k, e->key, NULL, theirs->owner->client, &theirs->subscription);
     }
 }
 

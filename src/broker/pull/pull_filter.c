@@ -49,7 +49,8 @@ static err_t no_filter(const struct subscription *s)
 {
     struct filter *f = NULL;
     err_t why = filter_compile(s->expression, &f), e;
-    e = err_new(ERR_FILTER_MISSING, "The broker's consumer filter data is not exist!Your expression may be wrong! %s", why ? err_text(why) : "");
+    e = err_new(ERR_FILTER_MISSING, "The broker's consumer filter data is not exist!Your expression may be wrong! %s",
+                why ? err_text(why) : "");
     err_free(why);
     filter_free(f);
     return e;
@@ -127,6 +128,8 @@ const struct read_filter *pull_filter_begin(struct pull_filter *f)
     f->work = 0;
     f->enough = false;
     if (!f->sql && f->all) return NULL;
-    f->read = (struct read_filter){.entry = f->sql ? NULL : matches_tags, .record = f->sql ? matches_sql : NULL, .ctx = f, .enough = &f->enough};
+    f->read = (struct read_filter){.ctx = f, .enough = &f->enough};
+    if (f->sql) f->read.record = matches_sql;
+    else f->read.entry = matches_tags;
     return &f->read;
 }
