@@ -262,7 +262,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->cluster = slice_text(b->cfg->broker.cluster);
     b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
     random_init(&b->random, options->seed);
-    members_init(&b->members, b->tasks, on_group_changed, on_view_changed, b);
+    members_init(&b->members, b->tasks, &b->cfg->broker.subscription_consistency, on_group_changed, on_view_changed, b);
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
     locks_init(&b->locks, b->tasks);

@@ -49,6 +49,7 @@ struct broker {
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
+    int64_t filter_ignored_ms;          /* mono_ms of the last line about an expression that filters nothing; 0: none yet */
     struct registration *registration;
     struct transactions *transactions;
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */

@@ -78,15 +78,6 @@ err_t subscription_parse(struct slice topic, struct slice expression, struct are
     return NULL;
 }
 
-err_t subscription_build(struct slice topic, struct slice expression, struct slice type, struct arena *arena,
-                         struct subscription *out)
-{
-    if (subscription_is_tag(type)) return subscription_parse(topic, expression, arena, out);
-    if (!expression.n) return err_new(ERR_SUBSCRIPTION_PARSE, "Expression can't be null! %.*s", SLICE_ARG(type));
-    *out = (struct subscription){.topic = topic, .expression = expression, .type = type};
-    return NULL;
-}
-
 err_t subscription_copy(const struct subscription *s, struct arena *arena, struct subscription *out)
 {
     if (s->tags.count > SUBSCRIPTION_TAGS_MAX || s->codes.count > SUBSCRIPTION_TAGS_MAX) return too_many();

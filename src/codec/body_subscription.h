@@ -30,9 +30,6 @@ bool subscription_is_all(const struct subscription *s);
 /* Builds a TAG subscription from its text: NULL, "" and "*" are everything; else parts between "||", trimmed, empty ones and
  * repetitions dropped. version 0. Errors: SUBSCRIPTION_PARSE when there is nothing but "||", or more than SUBSCRIPTION_TAGS_MAX. */
 err_t subscription_parse(struct slice topic, struct slice expression, struct arena *arena, struct subscription *out) MUST_CHECK;
-/* As above for TAG; any other type is kept as it is, without tags. */
-err_t subscription_build(struct slice topic, struct slice expression, struct slice type, struct arena *arena,
-                         struct subscription *out) MUST_CHECK;
 /* A copy whose memory is the arena's. Errors: OUT_OF_MEMORY past the arena's limit, SUBSCRIPTION_PARSE past SUBSCRIPTION_TAGS_MAX. */
 err_t subscription_copy(const struct subscription *s, struct arena *arena, struct subscription *out) MUST_CHECK;
 

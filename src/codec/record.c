@@ -149,7 +149,8 @@ struct slice record_properties(struct slice record)
     uint32_t sys_flag = get_be32(record.p + SYS_FLAG_AT);
     size_t at = BODY_LENGTH_AT + (sys_flag & SYS_FLAG_BORN_HOST_V6 ? MORE_V6 : 0) + (sys_flag & SYS_FLAG_STORE_HOST_V6 ? MORE_V6 : 0);
     struct slice rest = slice_skip(record, at);
-    bool good = take_counted(&rest, 4, INT32_MAX, &part) && take_counted(&rest, record_magic(record.p) == RECORD_MAGIC_V2 ? 2 : 1, INT16_MAX, &part) &&
+    size_t topic_count_bytes = record_magic(record.p) == RECORD_MAGIC_V2 ? 2 : 1;
+    bool good = take_counted(&rest, 4, INT32_MAX, &part) && take_counted(&rest, topic_count_bytes, INT16_MAX, &part) &&
                 take_counted(&rest, 2, RECORD_PROPERTIES_MAX, &part);
     return good ? part : none;
 }

@@ -57,6 +57,35 @@ TEST(record, reads_back_what_was_encoded_with_hosts_of_either_family)
     }
 }
 
+TEST(record, its_properties_are_found_by_its_lengths_and_never_outside_of_it)
+{
+    for (int families = 0; families < 8; families++) {
+        struct message m = sample();
+        char topic[200];
+        memset(topic, 't', sizeof topic);
+        if (families & 1) m.born_host = host_v6;
+        if (families & 4) m.topic = slice_of(topic, sizeof topic);
+        struct buf b = encode(&m, families & 2 ? &host_v6 : &host_v4);
+        struct slice found = record_properties(buf_slice(&b));
+        EXPECT(slice_eq(found, m.properties));
+        for (size_t n = 0; n < b.n; n++) {
+            uint8_t *cut = must_alloc(n + 1);
+            memcpy(cut, b.p, n);
+            EXPECT_EQ(record_properties(slice_of(cut, n)).n, 0);
+            free(cut);
+        }
+        for (size_t i = 0; i < b.n; i++) {
+            uint8_t *whole = must_alloc(b.n);
+            memcpy(whole, b.p, b.n);
+            whole[i] ^= 0x80;
+            found = record_properties(slice_of(whole, b.n));
+            EXPECT(!found.n || (found.p >= whole && found.p + found.n <= whole + b.n));
+            free(whole);
+        }
+        buf_done(&b);
+    }
+}
+
 TEST(record, a_topic_of_127_bytes_has_the_first_form_and_one_of_128_the_second)
 {
     char topic[200];

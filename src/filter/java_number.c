@@ -8,13 +8,15 @@
 
 bool java_long(struct slice text, int64_t *out)
 {
+    enum { SAFE_DIGITS = 18 };
     bool negative = text.n && text.p[0] == '-';
     size_t i = text.n && (text.p[0] == '-' || text.p[0] == '+');
     uint64_t most = (uint64_t)INT64_MAX + negative, v = 0;
     if (i == text.n) return false;
+    bool checks = text.n - i > SAFE_DIGITS;   /* a division a digit, for the few that need it */
     for (; i < text.n; i++) {
         uint64_t digit = (uint64_t)text.p[i] - '0';
-        if (digit > 9 || v > (most - digit) / 10) return false;
+        if (digit > 9 || (checks && v > (most - digit) / 10)) return false;
         v = v * 10 + digit;
     }
     *out = negative ? (int64_t)(0 - v) : (int64_t)v;

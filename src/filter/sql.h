@@ -9,7 +9,7 @@
 enum sql_op {
     /* values */
     SQL_PROPERTY,       /* the property of names[slot] */
-    SQL_TEXT,
+    SQL_TEXT,           /* this and the next three follow each other: with_constant() */
     SQL_INT,            /* what fits into 32 bits: a property beside it must, too */
     SQL_LONG,
     SQL_DOUBLE,

@@ -45,16 +45,19 @@ static size_t place(const struct parser *p, const uint8_t *at)
     return letters;
 }
 
+static err_t describe(const struct parser *p, struct slice at, const char *reason)
+{
+    size_t n = at.n, letter = place(p, at.p);
+    if (!n) return err_new(ERR_SUBSCRIPTION_PARSE, "the SQL92 expression is wrong at its end, letter %zu: %s", letter, reason);
+    if (n > SHOWN)
+        for (n = SHOWN; n && (at.p[n] & 0xC0) == 0x80; n--) {}   /* no letter is cut */
+    return err_new(ERR_SUBSCRIPTION_PARSE, "the SQL92 expression is wrong at letter %zu, \"%.*s%s\": %s", letter, (int)n, (const char *)at.p,
+                   n < at.n ? "..." : "", reason);
+}
+
 static void fail(struct parser *p, struct slice at, const char *reason)
 {
-    if (!p->wrong) {
-        size_t n = at.n;
-        if (n > SHOWN)
-            for (n = SHOWN; n && (at.p[n] & 0xC0) == 0x80; n--) {}   /* no letter is cut */
-        p->wrong = !n ? err_new(ERR_SUBSCRIPTION_PARSE, "the SQL92 expression is wrong at its end, letter %zu: %s", place(p, at.p), reason)
-                      : err_new(ERR_SUBSCRIPTION_PARSE, "the SQL92 expression is wrong at letter %zu, \"%.*s%s\": %s", place(p, at.p), (int)n,
-                                (const char *)at.p, n < at.n ? "..." : "", reason);
-    }
+    if (!p->wrong) p->wrong = describe(p, at, reason);
     p->token = (struct token){.kind = TOKEN_END, .source = slice_of(p->whole.p + p->whole.n, 0)};
     p->rest = p->token.source;
 }

@@ -65,6 +65,62 @@ TEST(cold, a_read_of_what_is_not_in_memory_gives_up_and_finds_it_when_it_was_fet
     store_fixture_free(f);
 }
 
+struct judge {
+    int seen;
+    int most;              /* then it has had enough */
+    bool enough;
+};
+
+static bool judge(void *ctx, struct slice record)
+{
+    struct judge *j = ctx;
+    (void)record;
+    j->seen++;
+    j->enough = j->seen >= j->most;
+    return false;
+}
+
+/* Reads until the end of the queue as who is told to go on does; returns how many reads that took. */
+static int judge_all(struct store_fixture *f, struct judge *j)
+{
+    struct read_filter filter = {.record = judge, .ctx = j, .enough = &j->enough};
+    struct read_request r = {.topic = SLICE("Even"), .max_messages = 32, .max_bytes = 1 << 20, .max_scan = 1000, .filter = &filter};
+    struct read_result out;
+    int reads = 0;
+    while (r.offset < MESSAGES / 2) {
+        j->enough = false;
+        if (j->most < MESSAGES) j->seen = 0;
+        store_read(f->store, &r, &out);
+        if (store_is_cold(f->store)) {
+            store_fixture_fetch(f);
+            continue;
+        }
+        EXPECT_EQ(out.status, READ_NO_MATCH);
+        EXPECT(out.next_offset > r.offset);
+        r.offset = out.next_offset;
+        reads++;
+    }
+    return reads;
+}
+
+TEST(cold, a_filter_that_reads_records_judges_each_of_them_once)
+{
+    struct store_fixture *f = filled(MESSAGES);
+    struct judge j = {.most = 1 << 30};
+    store_fixture_evict(f);
+    EXPECT(judge_all(f, &j) > 1);           /* each ends where the memory does */
+    EXPECT_EQ(j.seen, MESSAGES / 2);
+    store_fixture_free(f);
+}
+
+TEST(cold, a_filter_that_has_had_enough_ends_its_read_in_front_of_the_next_message)
+{
+    struct store_fixture *f = filled(MESSAGES);
+    struct judge j = {.most = 7};
+    EXPECT_EQ(judge_all(f, &j), (MESSAGES / 2 + 6) / 7);
+    store_fixture_free(f);
+}
+
 TEST(cold, a_reader_that_goes_on_and_on_is_read_ahead_of)
 {
     struct store_fixture *f = filled(2 * MESSAGES);

@@ -67,7 +67,8 @@ static bool begins_with(struct slice s, const char *text) { return s.n >= strlen
 static void compare_remark(const struct wire_place *at, const struct frame *ours, const struct frame *theirs)
 {
     if (may_differ(at, SLICE("remark"))) return;
-    bool is_exception = begins_with(theirs->remark, "java.") || begins_with(theirs->remark, "com.alibaba.") || begins_with(theirs->remark, "org.apache.");
+    bool is_exception = begins_with(theirs->remark, "java.") || begins_with(theirs->remark, "com.alibaba.") ||
+                        begins_with(theirs->remark, "org.apache.");
     bool says_nothing = theirs->code == RESPONSE_SUCCESS && slice_eq(theirs->remark, SLICE("not set any response code"));
     if ((is_exception && ours->remark.n) || (says_nothing && !ours->remark.n)) return;
     struct buf a = without_client(ours->remark), b = without_client(theirs->remark);

@@ -10,16 +10,17 @@
 /* A start finds no group alive; those that the file calls so count as gone for so long. */
 enum { DEAD_AT_START_MS = 30000 };
 
+/* Texts are owned, and may hold any byte. */
 struct group {
-    char *name;
+    struct slice name;
     struct map topics;              /* topic -> struct kept */
 };
 
 struct kept {
     struct list_node in_dead;       /* in filters.dead, when dead_ms */
     struct group *group;
-    char *topic;
-    char *expression;
+    struct slice topic;
+    struct slice expression;
     struct filter *filter;
     int64_t born_ms;                /* wall_ms, as the others: since when the group has this expression */
     int64_t dead_ms;                /* 0: the group is there */
@@ -56,8 +57,11 @@ err_t filters_compile(struct slice type, struct slice expression, bool on, struc
 static size_t bytes_of(const struct kept *k)
 {
     enum { PART_BYTES = 32 };
-    return sizeof *k + strlen(k->topic) + 2 * strlen(k->expression) + PART_BYTES * filter_parts(k->filter);
+    return sizeof *k + k->topic.n + 2 * k->expression.n + PART_BYTES * filter_parts(k->filter);
 }
+
+static struct slice own(struct slice s) { return slice_of(must_dup(s), s.n); }
+static void drop(struct slice s) { free((void *)s.p); }
 
 static struct kept *find(const struct filters *f, struct slice group, struct slice topic)
 {
@@ -77,16 +81,16 @@ static void forget(struct filters *f, struct kept *k)
 {
     struct group *g = k->group;
     revive(f, k);
-    map_remove(&g->topics, slice_text(k->topic));
+    map_remove(&g->topics, k->topic);
     filter_free(k->filter);
-    free(k->topic);
-    free(k->expression);
+    drop(k->topic);
+    drop(k->expression);
     free(k);
     f->count--;
     if (g->topics.count) return;
-    map_remove(&f->groups, slice_text(g->name));
+    map_remove(&f->groups, g->name);
     map_done(&g->topics);
-    free(g->name);
+    drop(g->name);
     free(g);
 }
 
@@ -105,14 +109,14 @@ static struct kept *keep(struct filters *f, struct slice group, struct slice top
     struct group *g = map_get(&f->groups, group);
     if (!g) {
         g = must_zero(sizeof *g);
-        g->name = must_dup(group);
+        g->name = own(group);
         g->topics = MAP_EMPTY;
         map_put(&f->groups, group, g);
     }
     struct kept *k = must_zero(sizeof *k);
     k->group = g;
-    k->topic = must_dup(topic);
-    k->expression = must_dup(expression);
+    k->topic = own(topic);
+    k->expression = own(expression);
     k->filter = filter;
     map_put(&g->topics, topic, k);
     f->count++;
@@ -125,7 +129,9 @@ static void put_positions(const struct filters *f, const struct kept *k, struct 
 {
     struct buf text = BUF_EMPTY;
     int32_t positions[BLOOM_POSITIONS_MAX];
-    buf_printf(&text, "%s#%s", k->group->name, k->topic);
+    buf_put_slice(&text, k->group->name);
+    buf_put_u8(&text, '#');
+    buf_put_slice(&text, k->topic);
     bloom_positions(&f->bloom, buf_slice(&text), positions);
     json_put_key(w, SLICE("bloomFilterData"));
     json_put_object(w);
@@ -146,15 +152,15 @@ static void put_i64(struct json_out *w, const char *key, int64_t v)
     json_put_i64(w, v);
 }
 
-static void put_text(struct json_out *w, const char *key, const char *text)
+static void put_text(struct json_out *w, const char *key, struct slice text)
 {
     json_put_key(w, slice_text(key));
-    json_put_text(w, slice_text(text));
+    json_put_text(w, text);
 }
 
 static void put_kept(const struct filters *f, const struct kept *k, struct json_out *w)
 {
-    json_put_key(w, slice_text(k->group->name));
+    json_put_key(w, k->group->name);
     json_put_object(w);
     put_positions(f, k, w);
     put_i64(w, "bornTime", k->born_ms);
@@ -164,7 +170,7 @@ static void put_kept(const struct filters *f, const struct kept *k, struct json_
     json_put_bool(w, k->dead_ms >= k->born_ms);
     put_i64(w, "deadTime", k->dead_ms);
     put_text(w, "expression", k->expression);
-    put_text(w, "expressionType", "SQL92");
+    put_text(w, "expressionType", SLICE("SQL92"));
     put_text(w, "topic", k->topic);
     json_put_object_end(w);
 }
@@ -243,7 +249,7 @@ static void read_row(struct json *j, struct row *r)
 static void take_row(struct filters *f, struct slice topic, struct slice group, const struct row *r)
 {
     struct filter *filter;
-    err_t e = slice_eq(r->type, SLICE("SQL92")) ? filter_compile(r->expression, &filter) : err_new(ERR_SUBSCRIPTION_PARSE, "it is not SQL92");
+    err_t e = filters_compile(r->type, r->expression, true, &filter);
     if (e) {
         log_warn("filter.dropped group=\"%.*s\" topic=\"%.*s\" text=\"%s\"", SLICE_ARG(group), SLICE_ARG(topic), err_text(e));
         err_free(e);
@@ -355,7 +361,7 @@ err_t filters_close(struct filters *f)
 /* The same expression goes on, with what its new version is; another one begins now. */
 static bool update(struct filters *f, struct kept *k, const struct subscription *s)
 {
-    if (!slice_eq(slice_text(k->expression), s->expression)) return false;
+    if (!slice_eq(k->expression, s->expression)) return false;
     k->version = s->version;
     revive(f, k);
     return true;
@@ -372,7 +378,8 @@ static struct kept *begin(struct filters *f, struct slice group, const struct su
     struct kept *k = keep(f, group, s->topic, s->expression, filter);
     k->born_ms = tasks_wall_ms(f->tasks);
     k->version = s->version;
-    log_info("filter.registered group=\"%.*s\" topic=\"%.*s\" expression=\"%.*s\"", SLICE_ARG(group), SLICE_ARG(s->topic), SLICE_ARG(s->expression));
+    log_info("filter.registered group=\"%.*s\" topic=\"%.*s\" expression=\"%.*s\"", SLICE_ARG(group), SLICE_ARG(s->topic),
+             SLICE_ARG(s->expression));
     return k;
 }
 
@@ -424,7 +431,7 @@ void filters_tidy(struct filters *f, int64_t keep_ms)
     LIST_EACH(&f->dead, node) {
         struct kept *k = LIST_OWNER(node, struct kept, in_dead);
         if (now - k->dead_ms < keep_ms) continue;
-        log_info("filter.expired group=\"%s\" topic=\"%s\"", k->group->name, k->topic);
+        log_info("filter.expired group=\"%.*s\" topic=\"%.*s\"", SLICE_ARG(k->group->name), SLICE_ARG(k->topic));
         forget(f, k);
         f->changed = true;
     }

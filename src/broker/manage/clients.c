@@ -24,14 +24,30 @@ static void ensure_retry_topic(struct broker *b, const struct heartbeat_consumer
     buf_done(&name);
 }
 
-/* Returns whether the client must send its subscriptions again. */
-static bool take_consumer(struct broker *b, struct client *c, const struct heartbeat *hb, const struct heartbeat_consumer *h)
+/* *must_tell: the client must send its subscriptions again. */
+static err_t take_consumer(struct broker *b, struct client *c, const struct heartbeat *hb, const struct heartbeat_consumer *h,
+                           bool *must_tell)
 {
-    if (b->cfg->broker.reject_pull_consumer && h->type == CONSUME_ACTIVELY) return false;
+    if (b->cfg->broker.reject_pull_consumer && h->type == CONSUME_ACTIVELY) return NULL;
     const struct group *group = groups_find_or_create(b->groups, h->group);
-    if (!group) return false;
+    if (!group) return NULL;
     ensure_retry_topic(b, h, group);
-    return members_consumer(&b->members, c, h, hb->fingerprint, hb->fingerprint && hb->without_sub);
+    bool tells_little = false;
+    err_t e = members_consumer(&b->members, c, h, hb->fingerprint, hb->fingerprint && hb->without_sub, &tells_little);
+    *must_tell |= tells_little;
+    return e;
+}
+
+/* All groups of a heartbeat, also behind one that is refused; the first error counts. */
+static err_t take_consumers(struct broker *b, struct client *c, const struct heartbeat *hb, bool *must_tell)
+{
+    err_t first = NULL;
+    for (size_t i = 0; i < hb->consumers.count; i++) {
+        err_t e = take_consumer(b, c, hb, &hb->consumers.items[i], must_tell);
+        if (first) err_drop(e, "the first error is told");
+        else first = e;
+    }
+    return first;
 }
 
 static void put_heartbeat_fields(void *ctx, struct frame_writer *w)
@@ -55,10 +71,11 @@ void handle_heartbeat(struct broker *b, struct call *call)
     }
     struct client *c = members_client(&b->members, call, hb.client_id);
     bool must_tell = hb.fingerprint == 0;   /* a heartbeat of the first kind always gets "true" */
-    for (size_t i = 0; i < hb.consumers.count; i++) must_tell |= take_consumer(b, c, &hb, &hb.consumers.items[i]);
+    e = take_consumers(b, c, &hb, &must_tell);
     for (size_t i = 0; i < hb.producers.count; i++)
         if (hb.producers.items[i].group.n) members_producer(&b->members, c, hb.producers.items[i].group);
-    call_reply_more(call, RESPONSE_SUCCESS, NULL, NULL, NULL, put_heartbeat_fields, &must_tell, (struct slice){NULL, 0});
+    if (e) call_fail(call, e);
+    else call_reply_more(call, RESPONSE_SUCCESS, NULL, NULL, NULL, put_heartbeat_fields, &must_tell, (struct slice){NULL, 0});
     arena_done(&arena);
 }
 

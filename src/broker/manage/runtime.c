@@ -77,6 +77,7 @@ static void collect(struct broker *b)
     struct metrics *m = &b->metrics;
     metric_set(m, METRIC_COMPACTED, (int64_t)c.compacted_messages);
     metric_set(m, METRIC_COMPACTIONS, (int64_t)c.compactions);
+    metric_set(m, METRIC_DISAGREEMENTS, b->members.disagreements);
     metric_set(m, METRIC_GROUPS, (int64_t)groups_count(b->groups));
     metric_set(m, METRIC_HELD_PULLS, (int64_t)b->hold.waiting);
     metric_set(m, METRIC_LOG_SYNCS, (int64_t)c.syncs);

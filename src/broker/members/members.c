@@ -1,14 +1,16 @@
 #include "broker/members/members.h"
 
+#include "base/config.h"
 #include "base/log.h"
+#include "broker/members/agreement.h"
 
 #include <stdlib.h>
 
-void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g),
+void members_init(struct members *m, struct tasks *tasks, const int32_t *consistency, void (*changed)(void *ctx, struct member_group *g),
                   void (*view_changed)(void *ctx, struct member_group *g), void *ctx)
 {
     *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .changed = changed,
-                          .view_changed = view_changed, .ctx = ctx};
+                          .consistency = consistency, .view_changed = view_changed, .ctx = ctx};
 }
 
 /* --- clients --- */
@@ -47,6 +49,7 @@ struct client *members_client(struct members *m, struct call *call, struct slice
     }
     c->language = call->language;
     c->version = call->version;
+    c->seen_ms = tasks_mono_ms(m->tasks);
     return c;
 }
 
@@ -156,10 +159,10 @@ static bool says_the_same(const struct subscription *a, const struct subscriptio
     return a && b && slice_eq(a->expression, b->expression) && slice_eq(a->type, b->type);
 }
 
-/* Same topics, expressions and versions. */
+/* Same kind, topics, expressions and versions. */
 static bool is_unchanged(const struct member *one, const struct heartbeat_consumer *h)
 {
-    if (one->count != h->subscriptions.count) return false;
+    if ((int32_t)one->type != h->type || (int32_t)one->model != h->model || one->count != h->subscriptions.count) return false;
     for (size_t i = 0; i < one->count; i++) {
         const struct subscription *was = &one->interests[i].subscription, *now = find_subscription(h, was->topic, i);
         if (!says_the_same(was, now) || now->version != was->version) return false;
@@ -203,6 +206,7 @@ static void keep_interests(struct member *one, const struct heartbeat_consumer *
         if (e) err_drop(e, "a subscription too large to keep is as good as none");
         else compile(one, &all[kept++]);
     }
+    for (size_t i = 0; i < kept; i++) all[i].owner = one;
     free_interests(one);
     one->arena = arena;
     one->interests = all;
@@ -243,37 +247,6 @@ static void hide(struct member_group *g, const struct member *one)
     }
 }
 
-static bool agrees(const struct member_group *g, const struct member *one)
-{
-    for (size_t i = 0; i < one->count; i++) {
-        const struct interest *known = map_get(&g->view, one->interests[i].subscription.topic);
-        if (!known || !says_the_same(&one->interests[i].subscription, &known->subscription)) return false;
-    }
-    return true;
-}
-
-/* Members of a group that ask for different things skip messages for each other, for good; the operator must hear of it.
- * The view shows what the others say. */
-static void warn_about_disagreement(struct member_group *g, const struct member *one)
-{
-    if (agrees(g, one)) return;
-    MEMBERS_EACH(g, node) {
-        const struct member *other = MEMBER_OF(node);
-        if (other == one) continue;
-        for (size_t i = 0; i < one->count; i++) {
-            const struct subscription *mine = &one->interests[i].subscription;
-            const struct interest *found = find_interest(other, mine->topic, i);
-            const struct subscription *theirs = found ? &found->subscription : NULL;
-            if (says_the_same(mine, theirs)) continue;
-            log_warn("subscription.inconsistent group=\"%s\" topic=\"%.*s\" client=\"%s\" expression=\"%.*s\" other_client=\"%s\" "
-                     "other_expression=\"%.*s\"",
-                     g->name, SLICE_ARG(mine->topic), one->client->id, SLICE_ARG(mine->expression), other->client->id,
-                     theirs ? (int)theirs->expression.n : 6, theirs ? (const char *)theirs->expression.p : "(none)");
-            return;
-        }
-    }
-}
-
 /* --- leaving --- */
 
 static void remove_member(struct members *m, struct member *one)
@@ -295,36 +268,68 @@ static void remove_member(struct members *m, struct member *one)
 
 /* --- heartbeats --- */
 
-bool members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub)
+static struct member *join(struct member_group *g, struct client *c)
+{
+    log_info("member.joined group=\"%s\" client=\"%s\" kind=%s language=%s version=%d", g->name, c->id, g->producer ? "producer" : "consumer",
+             language_name(c->language), c->version);
+    return add_member(g, c);
+}
+
+/* What a member said is not true any more; `one` NULL: it is none. Whether what it says now may be taken. */
+static err_t hear(struct members *m, struct member_group *g, struct member *one, const struct client *c, const struct heartbeat_consumer *h)
+{
+    if (one) hide(g, one);
+    err_t e = members_compare(g, c, h, &m->disagreements);
+    if (e && *m->consistency == CONSISTENCY_REJECT) return e;
+    err_drop(e, "it was told, and the group goes on");
+    return NULL;
+}
+
+/* Who joins, or says something new. */
+static void take(struct members *m, struct member_group *g, struct member *one, const struct heartbeat_consumer *h)
+{
+    hide(g, one);
+    keep_interests(one, h);
+    show(g, one);
+    m->view_changed(m->ctx, g);
+}
+
+static void refuse(struct members *m, struct member_group *g, struct member *one, const struct client *c)
+{
+    log_warn("member.refused group=\"%s\" client=\"%s\" text=\"it disagrees with the others\"", g->name, c->id);
+    if (one) remove_member(m, one);
+    else free_group_if_empty(m, g);
+}
+
+err_t members_consumer(struct members *m, struct client *c, const struct heartbeat_consumer *h, int32_t fingerprint, bool without_sub,
+                       bool *must_tell)
 {
     struct member_group *g = get_group(m, h->group, false);
     struct member *one = find_member(&c->consumers, g, c);
-    bool is_new = !one;
-    bool must_tell = is_new ? without_sub : one->fingerprint != fingerprint || (without_sub && one->outdated);
-    if (is_new) {
-        one = add_member(g, c);
-        log_info("member.joined group=\"%s\" client=\"%s\" kind=consumer language=%s version=%d", g->name, c->id,
-                 language_name(c->language), c->version);
+    bool is_new = !one, is_told = !without_sub && (is_new || !is_unchanged(one, h));
+    bool other_topics = is_told && !is_new && !has_same_topics(one, h);
+    *must_tell = is_new ? without_sub : one->fingerprint != fingerprint || (without_sub && one->outdated);
+    if (is_new && without_sub && *m->consistency == CONSISTENCY_REJECT) {   /* let it say first what it asks for */
+        free_group_if_empty(m, g);
+        return NULL;
     }
-    g->type = h->type;
-    g->model = h->model;
+    err_t e = is_told ? hear(m, g, one, c, h) : NULL;
+    if (e) {
+        refuse(m, g, one, c);
+        return e;
+    }
+    if (is_new) one = join(g, c);
+    g->type = one->type = h->type;
+    g->model = one->model = h->model;
     g->from = h->from;
-    one->seen_ms = tasks_mono_ms(m->tasks);
-    bool other_topics = false;
+    one->seen_ms = c->seen_ms;
     if (!without_sub) {
         one->fingerprint = fingerprint;
         one->outdated = false;
     }
-    if (!without_sub && (is_new || !is_unchanged(one, h))) {
-        other_topics = !has_same_topics(one, h);
-        hide(g, one);
-        keep_interests(one, h);
-        warn_about_disagreement(g, one);
-        show(g, one);
-        m->view_changed(m->ctx, g);
-    }
+    if (is_told) take(m, g, one, h);
     if (is_new || other_topics) tell(g);
-    return must_tell;
+    return NULL;
 }
 
 void members_outdated(struct members *m, struct rpc_conn *conn, struct slice group)
@@ -339,11 +344,7 @@ void members_producer(struct members *m, struct client *c, struct slice group)
 {
     struct member_group *g = get_group(m, group, true);
     struct member *one = find_member(&c->producers, g, c);
-    if (!one) {
-        one = add_member(g, c);
-        log_info("member.joined group=\"%s\" client=\"%s\" kind=producer language=%s version=%d", g->name, c->id,
-                 language_name(c->language), c->version);
-    }
+    if (!one) one = join(g, c);
     one->seen_ms = tasks_mono_ms(m->tasks);
 }
 
@@ -390,7 +391,7 @@ void members_expire(struct members *m, int64_t after_ms)
         struct client *c = e->value;
         expire_in(m, &c->consumers, oldest_ms);
         expire_in(m, &c->producers, oldest_ms);
-        if (!is_member_of_any(c)) rpc_conn_close(c->conn, "no heartbeat");   /* and with it the client goes */
+        if (!is_member_of_any(c) && c->seen_ms < oldest_ms) rpc_conn_close(c->conn, "no heartbeat");   /* and with it the client goes */
     }
 }
 
@@ -402,6 +403,23 @@ const struct subscription *members_subscription(struct member_group *g, struct s
 {
     const struct interest *x = members_interest(g, topic);
     return x ? &x->subscription : NULL;
+}
+
+const struct member *members_member(struct members *m, struct rpc_conn *conn, struct member_group *g)
+{
+    struct client *c = find_client(m, conn);
+    return c ? find_member(&c->consumers, g, c) : NULL;
+}
+
+const struct interest *members_own_interest(struct member_group *g, const struct member *one, struct slice topic)
+{
+    if (one) return find_interest(one, topic, 0);
+    const struct interest *ruling = members_interest(g, topic);
+    MEMBERS_EACH(g, node) {
+        const struct interest *x = ruling ? find_interest(MEMBER_OF(node), topic, 0) : NULL;
+        if (!x || !asks_for_the_same(&x->subscription, &ruling->subscription)) return NULL;
+    }
+    return ruling;
 }
 
 void members_done(struct members *m)
