@@ -1,7 +1,9 @@
 #include "broker/broker.h"
 
 #include "broker/delay/levels.h"
+#include "broker/delay/timed.h"
 #include "broker/handlers.h"
+#include "broker/intake/delay.h"
 #include "broker/registration.h"
 #include "broker/transaction/transaction.h"
 
@@ -48,7 +50,8 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     (void)first;
     hold_arrived(&b->hold, topic, queue_id, end);
     if (slice_eq(topic, SLICE(DELAY_LEVELS_TOPIC))) levels_arrived(b->levels, queue_id);
-    if (slice_eq(topic, HALF_TOPIC)) transactions_arrived(b->transactions);
+    else if (slice_eq(topic, SLICE(TIMER_TOPIC))) timed_arrived(b->timed);
+    else if (slice_eq(topic, HALF_TOPIC)) transactions_arrived(b->transactions);
 }
 
 /* reserve.time: hours, -1 or nothing for fileReservedTime. The unit is that of the original's tiered storage, the only one of its stores
@@ -183,6 +186,7 @@ static err_t open_meta(struct broker *b, const char *folder)
     if (!e) e = offsets_open(&offsets, b->options.fs, b->tasks, &b->offsets);
     if (!e) e = delay_offsets_open(folder, cfg->broker.delay_version_step, b->options.fs, b->tasks, &b->delay_offsets);
     if (!e) e = filters_open(&filters, b->options.fs, b->tasks, &b->filters);
+    if (!e) e = timer_metrics_open(folder, b->options.fs, b->tasks, &b->timer_metrics);
     return e;
 }
 
@@ -280,6 +284,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->transactions = transactions_new(b);
     timer_start(b->tasks, &b->scan, SCAN_MS);
     b->levels = levels_new(b);
+    if (b->cfg->store.timer_wheel) b->timed = timed_new(b);
     *out = b;
     return NULL;
 }
@@ -301,15 +306,16 @@ err_t broker_free(struct broker *b)
     timer_stop(b->tasks, &b->scan);
     levels_stop(b->levels);
     transactions_end(b->transactions);
+    timed_stop(b->timed);
     hold_done(&b->hold);
     disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     transactions_free(b->transactions, !e);
     levels_free(b->levels, !e);
+    err_t timers = timed_free(b->timed, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
-    err_t saved[] = {filters_close(b->filters), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics),
-                     saver_done(&b->config_saver)};
+    err_t saved[] = {timers, timer_metrics_close(b->timer_metrics), filters_close(b->filters), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

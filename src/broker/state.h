@@ -16,15 +16,18 @@
 #include "meta/delay_offsets.h"
 #include "meta/groups.h"
 #include "meta/offsets.h"
+#include "meta/timer_metrics.h"
 #include "meta/topics.h"
 #include "os/random.h"
 #include "os/saver.h"
 #include "rpc/rpc.h"
 #include "store/store.h"
+#include "timer/timer.h"
 
 struct levels;
 struct registration;
 struct transactions;
+struct timed;
 
 /* Tags of the broker's listeners. */
 enum { PORT_MAIN, PORT_FAST };
@@ -46,6 +49,10 @@ struct broker {
     struct delay_levels delay_levels;   /* messageDelayLevel */
     struct delay_offsets *delay_offsets;
     struct levels *levels;              /* delivers what waits on them */
+    struct timed *timed;                /* … and what waits for a time; NULL: timerWheelEnable=false */
+    struct timers *timers;              /* its wheel, or NULL */
+    struct timer_check timer_check;     /* how far it is */
+    struct timer_metrics *timer_metrics;
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;

@@ -213,6 +213,7 @@ struct sent flow_send_header(struct flow *f, int32_t code, const struct send_hea
         copy_text(s.msg_id, sizeof s.msg_id, reply.msg_id);
         copy_text(s.transaction_id, sizeof s.transaction_id, reply.transaction_id);
         copy_text(s.batch_id, sizeof s.batch_id, reply.batch_uniq_id);
+        copy_text(s.recall_handle, sizeof s.recall_handle, reply.recall_handle);
     }
     answer_free(a);
     return s;

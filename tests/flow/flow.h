@@ -61,6 +61,7 @@ struct sent {
     char msg_id[1024];
     char transaction_id[80];
     char batch_id[80];               /* batchUniqId */
+    char recall_handle[300];
     char remark[512];
 };
 /* properties: "NAME=value;NAME=value" */

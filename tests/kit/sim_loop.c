@@ -230,8 +230,12 @@ static void fire_timers(struct sim_loop *l)
 
 /* --- workers and mail --- */
 
+/* All that were given away and whose `done` has not run. Those of a killed process stay here for good, and with them what the process
+ * had allocated: left behind, and not leaked. */
+static struct list jobs = {{&jobs.head, &jobs.head}};
+
 struct job {
-    struct list_node loose;
+    struct list_node node;
     struct sim_ready ready;
     struct sim_loop *loop;
     struct work *work;
@@ -241,7 +245,8 @@ static void job_done(struct sim_ready *r)
 {
     struct job *j = LIST_OWNER(r, struct job, ready);
     struct work *w = j->work;
-    sim_loose_free(j);
+    list_remove(&j->node);
+    free(j);
     w->done(w);
 }
 
@@ -269,7 +274,8 @@ static void op_work(struct tasks *t, struct work *w)
     struct sim_loop *l = loop_of_tasks(t);
     struct sim *s = l->process->sim;
     assert_on_loop(t);
-    struct job *j = sim_loose_new(s, sizeof *j);
+    struct job *j = must_zero(sizeof *j);
+    list_add(&jobs, &j->node);
     list_node_init(&j->ready.node);
     j->ready.run = job_done;
     j->loop = l;

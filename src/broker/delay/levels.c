@@ -48,6 +48,7 @@ struct delivery {
 struct levels {
     struct broker *broker;
     struct timer go;
+    int64_t wake_mono_ms;                 /* when it fires, while it is armed */
     struct timer save;
     int64_t safe[DELAY_LEVELS_MAX + 1];   /* delivered when `safe_log` was the end of the log */
     int64_t safe_log;                     /* -1: nothing waits to be saved */
@@ -61,7 +62,10 @@ struct levels {
 
 static void wake(struct levels *l, int64_t delay_ms)
 {
-    if (!l->stopped) timer_start(l->broker->tasks, &l->go, delay_ms);
+    int64_t at = tasks_mono_ms(l->broker->tasks) + delay_ms;
+    if (l->stopped || (l->go.armed && l->wake_mono_ms <= at)) return;
+    l->wake_mono_ms = at;
+    timer_start(l->broker->tasks, &l->go, delay_ms);
 }
 
 /* --- how far it is --- */

@@ -9,8 +9,10 @@ const char *intake_due(struct broker *b, struct slice record, struct slice topic
     struct known_properties known;
     struct message m;
     int32_t queue_id;
+    if (!record.n) return "its record is gone or damaged";
     if (record_read(record, &m) != RECORD_WHOLE) return "its record is damaged";
-    if (!slice_eq(m.topic, topic) || m.queue_offset != queue_offset) return "its entry points to another record";
+    bool is_there = queue_offset == DUE_ANY_OFFSET || m.queue_offset == queue_offset;
+    if (!slice_eq(m.topic, topic) || !is_there) return "its entry points to another record";
     struct slice real = properties_get(m.properties, SLICE("REAL_TOPIC"));
     if (!real.n || !slice_to_i32(properties_get(m.properties, SLICE("REAL_QID")), &queue_id)) return "it does not say where it belongs";
     if (slice_eq(real, SLICE("RMQ_SYS_TRANS_HALF_TOPIC"))) return "it is a half message, which never waits";

@@ -70,6 +70,15 @@ static void put_delay_levels(struct broker *b, struct table *t)
     }
 }
 
+static void put_timers(struct broker *b, struct table *t)
+{
+    int64_t now = tasks_wall_ms(b->tasks), due_ms = b->timers ? timers_next(b->timers, b->timer_check.read_ms, now - now % b->cfg->store.timer_tick_ms) : -1;
+    int64_t looked_at = b->timer_check.queue_offset, max = store_max_offset(b->store, SLICE("rmq_sys_wheel_timer"), 0);
+    put_number(t, "timerReadBehind", due_ms >= 0 ? (now - due_ms) / 1000 : 0);
+    put_number(t, "timerOffsetBehind", b->timers && max > looked_at ? max - looked_at : 0);
+    put_number(t, "timerCongestNum", b->timers ? timers_count(b->timers) : 0);
+}
+
 /* Metrics that other parts count, or that are counted by looking. */
 static void collect(struct broker *b)
 {
@@ -96,6 +105,7 @@ void handle_runtime_info(struct broker *b, struct call *call)
     put_times(b, &t);
     put_store(b, &t);
     put_delay_levels(b, &t);
+    put_timers(b, &t);
     for (int i = 0; i < METRICS_COUNT; i++) put_number(&t, metric_rows[i].name, b->metrics.values[i]);
     reply_bean(call, NULL, NULL, &kv_table_bean, &t.kv);
     arena_done(&t.arena);

@@ -8,6 +8,7 @@
 #include "codec/java_hash.h"
 #include "codec/message_id.h"
 #include "codec/properties.h"
+#include "codec/recall_handle.h"
 #include "codec/record.h"
 #include "meta/names.h"
 
@@ -22,6 +23,7 @@ struct pending_send {
     int32_t queue_id;
     struct appended appended;
     struct buf batch_ids;               /* of a batch: all ids, with commas; else empty */
+    struct buf recall_handle;           /* of a message that waits for a time; else empty */
     bool one_record;                    /* a batch that has one id */
     size_t unique_key_bytes;
     char unique_key[UNIQUE_KEY_MAX];
@@ -57,9 +59,17 @@ static void send_reply(struct pending_send *p, int32_t code, const char *remark)
     struct slice unique_key = p->unique_key_bytes ? slice_of(p->unique_key, p->unique_key_bytes) : (struct slice){NULL, 0};
     struct send_reply_header reply = {
         .msg_id = ids, .queue_id = p->queue_id, .queue_offset = p->appended.queue_offset, .transaction_id = unique_key,
-        .batch_uniq_id = p->one_record ? unique_key : (struct slice){NULL, 0},
+        .batch_uniq_id = p->one_record ? unique_key : (struct slice){NULL, 0}, .recall_handle = buf_slice(&p->recall_handle),
     };
     call_reply_more(p->call, code, remark, &send_reply_kind, &reply, put_trace_fields, p->broker, (struct slice){NULL, 0});
+}
+
+static void pending_free(struct pending_send *p)
+{
+    if (!p) return;
+    buf_done(&p->batch_ids);
+    buf_done(&p->recall_handle);
+    free(p);
 }
 
 /* The message is stored, or not. Stored but not known to be on disk in time counts as stored: the client gets the code that
@@ -70,8 +80,7 @@ static void send_done(void *ctx, err_t e)
     if (!e) send_reply(p, RESPONSE_SUCCESS, NULL);
     else if (err_code(e) == ERR_FLUSH_DISK_TIMEOUT) send_reply(p, RESPONSE_FLUSH_DISK_TIMEOUT, err_text(e)), err_free(e);
     else send_failed(p->broker, p->call, e);
-    buf_done(&p->batch_ids);
-    free(p);
+    pending_free(p);
 }
 
 static struct pending_send *pending_new(struct broker *b, struct call *call, const struct send_header *h, struct slice unique_key)
@@ -80,11 +89,24 @@ static struct pending_send *pending_new(struct broker *b, struct call *call, con
     p->broker = b;
     p->call = call;
     p->queue_id = h->queue_id;
-    p->batch_ids = BUF_EMPTY;
+    p->batch_ids = p->recall_handle = BUF_EMPTY;
     p->one_record = false;
     p->unique_key_bytes = unique_key.n < UNIQUE_KEY_MAX ? unique_key.n : 0;
     if (p->unique_key_bytes) memcpy(p->unique_key, unique_key.p, p->unique_key_bytes);
     return p;
+}
+
+/* With it the message can be taken back until it is due. */
+static void put_recall_handle(struct broker *b, const struct message *m, struct slice topic, struct slice unique_key, struct buf *out)
+{
+    struct buf time = BUF_EMPTY;
+    int64_t slot_ms;
+    bool waits = slice_eq(m->topic, SLICE(TIMER_TOPIC)) && slice_to_i64(properties_get(m->properties, SLICE("TIMER_OUT_MS")), &slot_ms);
+    if (!waits || topic_name_is_retry(topic)) return;
+    buf_put_i64_text(&time, slot_ms + 1);   /* it is in the tick that comes after it */
+    struct recall_handle handle = {topic, slice_text(b->cfg->broker.name), buf_slice(&time), unique_key};
+    recall_handle_encode(&handle, out);
+    buf_done(&time);
 }
 
 static err_t send_one(struct broker *b, struct call *call, const struct send_header *h, const struct topic *topic)
@@ -101,8 +123,9 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     intake_message(b, call, h, topic, &known, &m, &unique_key);
     e = intake_is_half(h, &known) ? intake_half(b, h, &known, &m, &text) : intake_delay(b, &m, &known, &text);
     struct pending_send *p = e ? NULL : pending_new(b, call, h, unique_key);
+    if (!e) put_recall_handle(b, &m, h->topic, unique_key, &p->recall_handle);
     if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
-    if (e) free(p);   /* refused: send_done will not run */
+    if (e) pending_free(p);   /* refused: send_done will not run */
     buf_done(&text);
     return e;
 }
@@ -154,7 +177,7 @@ static err_t append_batch(struct broker *b, struct call *call, const struct send
     struct appended *appended = must_alloc(count * sizeof *appended);
     struct pending_send *p = pending_new(b, call, h, known->unique_key);
     err_t e = store_append(b->store, (const struct message *)(const void *)messages->p, count, intake_waits(known), send_done, p, appended);
-    if (e) free(p);
+    if (e) pending_free(p);
     else put_batch_ids(p, appended, count);
     free(appended);
     return e;
@@ -172,7 +195,7 @@ static err_t append_as_one(struct broker *b, struct call *call, const struct sen
     struct pending_send *p = pending_new(b, call, h, known->unique_key);
     p->one_record = true;
     e = store_append(b->store, &m, 1, intake_waits(known), send_done, p, &p->appended);
-    if (e) free(p);
+    if (e) pending_free(p);
     return e;
 }
 
