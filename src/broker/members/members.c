@@ -6,7 +6,7 @@
 
 void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx)
 {
-    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .changed = changed, .ctx = ctx};
+    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .by_id = MAP_EMPTY, .changed = changed, .ctx = ctx};
 }
 
 /* --- clients --- */
@@ -23,6 +23,11 @@ static struct client *find_client(struct members *m, struct rpc_conn *conn)
     return map_get(&m->clients, conn_key(conn, &id));
 }
 
+static void forget_id(struct members *m, const struct client *c)
+{
+    if (c->id && map_get(&m->by_id, slice_text(c->id)) == c) map_remove(&m->by_id, slice_text(c->id));
+}
+
 struct client *members_client(struct members *m, struct call *call, struct slice client_id)
 {
     struct client *c = find_client(m, call->conn);
@@ -35,9 +40,12 @@ struct client *members_client(struct members *m, struct call *call, struct slice
         map_put(&m->clients, conn_key(call->conn, &id), c);
     }
     if (!c->id || !slice_eq(slice_text(c->id), client_id)) {
+        forget_id(m, c);
         free(c->id);
         c->id = must_dup(client_id);
+        map_put(&m->by_id, client_id, c);
     }
+    if (!map_get(&m->by_id, client_id)) map_put(&m->by_id, client_id, c);   /* a later one of that id has gone */
     c->language = call->language;
     c->version = call->version;
     return c;
@@ -47,6 +55,7 @@ static void free_client(struct members *m, struct client *c)
 {
     uint64_t id;
     map_remove(&m->clients, conn_key(c->conn, &id));
+    forget_id(m, c);
     rpc_conn_unref(c->conn);
     free(c->id);
     free(c);
@@ -347,6 +356,22 @@ void members_expire(struct members *m, int64_t after_ms)
 
 struct member_group *members_consumers(struct members *m, struct slice group) { return map_get(&m->consumers, group); }
 struct member_group *members_producers(struct members *m, struct slice group) { return map_get(&m->producers, group); }
+
+struct client *members_producer_by_id(struct members *m, struct slice client_id)
+{
+    struct client *c = map_get(&m->by_id, client_id);
+    return c && !list_empty(&c->producers) ? c : NULL;
+}
+
+struct client *members_consumer_by_id(struct members *m, struct slice group, struct slice client_id)
+{
+    struct member_group *g = members_consumers(m, group);
+    if (!g) return NULL;
+    MEMBERS_EACH(g, node)
+        if (slice_eq(slice_text(MEMBER_OF(node)->client->id), client_id)) return MEMBER_OF(node)->client;
+    return NULL;
+}
+
 const struct subscription *members_subscription(struct member_group *g, struct slice topic) { return map_get(&g->view, topic); }
 
 void members_done(struct members *m)
@@ -356,4 +381,5 @@ void members_done(struct members *m)
     map_done(&m->consumers);
     map_done(&m->producers);
     map_done(&m->clients);
+    map_done(&m->by_id);
 }

@@ -51,6 +51,7 @@ struct members {
     struct map consumers;          /* name -> struct member_group */
     struct map producers;
     struct map clients;            /* connection id, 8 bytes -> struct client */
+    struct map by_id;              /* client id -> struct client: of those of one id the one that came last */
     void (*changed)(void *ctx, struct member_group *g);   /* consumers came, went or changed their topics; see NOTICE_… */
     void *ctx;
 };
@@ -75,6 +76,10 @@ void members_expire(struct members *m, int64_t after_ms);
 
 struct member_group *members_consumers(struct members *m, struct slice group);   /* NULL: nobody is online */
 struct member_group *members_producers(struct members *m, struct slice group);
+/* A client that produces, by its id; NULL: it is not connected. */
+struct client *members_producer_by_id(struct members *m, struct slice client_id);
+/* A consumer of the group, by its client's id. */
+struct client *members_consumer_by_id(struct members *m, struct slice group, struct slice client_id);
 /* The subscription that rules for the group, NULL when it has none of the topic. */
 const struct subscription *members_subscription(struct member_group *g, struct slice topic);
 
