@@ -353,6 +353,31 @@ static void table_write(struct json_out *w, const struct bean_field *f, const vo
 }
 const struct bean_type bean_table = {table_read, table_write, list_absent};
 
+static void named_read(struct json *j, const struct bean_field *f, void *m)
+{
+    const struct bean_named_of *of = f->more;
+    if (!begin_map(j, m)) return;
+    while (json_next(j)) {
+        uint8_t *element = add(j, m, of->size);
+        if (!element) return;
+        *(struct slice *)(void *)(element + of->key_at) = json_key(j);
+        of->value->type->read(j, of->value, element + of->value->at);
+    }
+}
+static void named_write(struct json_out *w, const struct bean_field *f, const void *m)
+{
+    const struct bean_named_of *of = f->more;
+    const struct any_list *list = m;
+    json_put_object(w);
+    for (size_t i = 0; i < list->count; i++) {
+        const uint8_t *element = (const uint8_t *)list->items + i * of->size;
+        json_put_key(w, *(const struct slice *)(const void *)(element + of->key_at));
+        of->value->type->write(w, of->value, element + of->value->at);
+    }
+    json_put_object_end(w);
+}
+const struct bean_type bean_named = {named_read, named_write, list_absent};
+
 static void by_bean_read(struct json *j, const struct bean_field *f, void *m)
 {
     const struct bean_by_bean_of *of = f->more;

@@ -56,6 +56,7 @@ extern const struct bean_type bean_text_lists; /* BEAN_LIST(struct named_list): 
 extern const struct bean_type bean_ids;        /* BEAN_LIST(struct id_text): {0:"a"} */
 extern const struct bean_type bean_numbers;    /* BEAN_LIST(struct id_number): {0:5} */
 extern const struct bean_type bean_table;      /* BEAN_LIST(struct …): {"name":{…}}; more: struct bean_table_of */
+extern const struct bean_type bean_named;      /* BEAN_LIST(struct …): {"name":…}; more: struct bean_named_of */
 extern const struct bean_type bean_by_bean;    /* BEAN_LIST(struct …): {{…}:{…}}; more: struct bean_by_bean_of */
 
 struct pair {
@@ -81,6 +82,13 @@ struct id_number {
 struct bean_table_of {
     const struct bean *element;
     size_t key_at;                  /* a struct slice in the element: set from the key, and written as the key */
+};
+
+/* The value is one member of the element; `at` of its row counts from the element's beginning. */
+struct bean_named_of {
+    const struct bean_field *value;
+    size_t key_at;                  /* a struct slice in the element */
+    size_t size;
 };
 
 struct bean_by_bean_of {

@@ -553,6 +553,7 @@ void index_catch_up(struct index *ix)
         e = job_result(ix);
     }
     struct index_file *f = newest(ix);
+    if (ix->unsure) f = NULL;   /* what was not looked through cannot be vouched for */
     if (!e && f && ix->sure_ms < f->end_ms) e = index_file_sync(f);
     if (!e && f) ix->sure_ms = f->end_ms;
     show_state(ix);

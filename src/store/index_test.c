@@ -256,3 +256,21 @@ TEST(index, what_a_stop_finds_waiting_is_written_before_it_ends)
     fake_tasks_done(&tasks);
     test_folder_remove(folder);
 }
+
+/* As after a bad stop that is followed by a good one before the worker has come to it. */
+TEST(index, a_stop_before_the_files_were_looked_through_does_not_vouch_for_them)
+{
+    struct fake_tasks tasks;
+    char *folder = test_folder();
+    struct index *ix = empty_index(&tasks, folder);
+    note(ix, 0);
+    index_catch_up(ix);
+    index_free(ix);
+    struct index_options o = {.fs = fs_real(), .tasks = &tasks.tasks, .folder = folder, .shape = small, .read = nothing_to_read, .sure_ms = 4999};
+    ix = index_new(&o, 0, 1000);
+    index_catch_up(ix);
+    EXPECT_EQ(index_state(ix).sure_ms, 4999);
+    index_free(ix);
+    fake_tasks_done(&tasks);
+    test_folder_remove(folder);
+}

@@ -99,6 +99,13 @@ err_t intake_check_key(const struct topic *topic, const struct known_properties 
     return err_new(ERR_MESSAGE_ILLEGAL, "Required message key is missing");
 }
 
+void intake_trace_fields(void *ctx, struct frame_writer *w)
+{
+    const struct broker *b = ctx;
+    frame_put(w, SLICE("MSG_REGION"), b->region);
+    frame_put(w, SLICE("TRACE_ON"), b->trace_on);
+}
+
 bool intake_waits(const struct known_properties *p) { return !slice_eq(p->wait, SLICE("false")); }
 
 void intake_common(const struct call *call, const struct send_header *h, const struct topic *topic, struct message *out)

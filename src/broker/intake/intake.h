@@ -35,6 +35,9 @@ void intake_common(const struct call *call, const struct send_header *h, const s
 /* What is known of its properties, told to the store. */
 void intake_keys(const struct known_properties *p, struct message *out);
 
+/* For call_reply_more(), ctx is the broker: what every answer to a send tells. */
+void intake_trace_fields(void *ctx, struct frame_writer *w);
+
 /* The message waits for the disk unless the client said WAIT=false. */
 bool intake_waits(const struct known_properties *p);
 

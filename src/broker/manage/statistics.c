@@ -3,6 +3,7 @@
 
 #include "codec/body_connection.h"
 #include "codec/body_lists.h"
+#include "codec/body_progress.h"
 #include "codec/body_stats.h"
 #include "meta/names.h"
 
@@ -96,7 +97,63 @@ void handle_consume_stats(struct broker *b, struct call *call)
     arena_done(&arena);
 }
 
-/* --- who is connected (203, 204) --- */
+/* --- how far all groups are (317) --- */
+
+static void add_to_lag(struct broker_progress *all, const struct consume_stats *stats)
+{
+    for (size_t i = 0; i < stats->queues.count; i++) {
+        const struct consume_offsets *o = &stats->queues.items[i];
+        all->lag += o->broker_offset - o->consumer_offset;
+        all->inflight += o->pull_offset - o->consumer_offset;
+    }
+}
+
+static void put_group_topic(struct broker *b, const struct group_offsets *known, bool ordered_only, struct map *rows, struct arena *arena,
+                            struct broker_progress *all)
+{
+    size_t number = (size_t)map_get(rows, known->group);   /* counted from 1 */
+    const struct topic *t = topics_find(b->topics, known->topic);
+    if (!number || !t || (ordered_only && !t->config.order) || !is_consumed(b, known->group, known->topic)) return;
+    struct group_progress *g = &all->groups.items[number - 1];
+    struct consume_stats *stats = arena_list_add(arena, (void **)&g->topics.items, &g->topics.count, sizeof *stats);
+    if (!stats) return;
+    put_topic_progress(b, known->group, known->topic, arena, stats);
+    add_to_lag(all, stats);
+}
+
+static void put_groups(struct broker *b, bool ordered_only, struct arena *arena, struct broker_progress *all)
+{
+    struct map rows = MAP_EMPTY;
+    const struct group *group;
+    const struct group_offsets *known;
+    for (size_t at = 0; (group = groups_next(b->groups, &at));) {
+        struct group_progress *g = arena_list_add(arena, (void **)&all->groups.items, &all->groups.count, sizeof *g);
+        if (!g) break;
+        g->group = group->config.name;
+        map_put(&rows, g->group, (void *)all->groups.count);
+    }
+    for (size_t at = 0; (known = offsets_next(b->offsets, &at));)
+        if (offsets_has_committed(known)) put_group_topic(b, known, ordered_only, &rows, arena, all);
+    map_done(&rows);
+}
+
+void handle_broker_consume_stats(struct broker *b, struct call *call)
+{
+    struct broker_consume_stats_header h;
+    err_t e = header_decode(&broker_consume_stats_kind, call->frame, &h);
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    char address[ADDR_TEXT_MAX];
+    struct arena arena = ARENA_EMPTY;
+    struct broker_progress all = {.broker_address = slice_text(addr_format(&b->advertised, address))};
+    put_groups(b, h.is_order, &arena, &all);
+    if (!disk_again(b, call)) reply_bean(call, NULL, NULL, &broker_progress_bean, &all);
+    arena_done(&arena);
+}
+
+/* --- who is connected (203, 204, 328) --- */
 
 static void put_connection(const struct client *c, struct arena *arena, struct producer_connections *list)
 {
@@ -154,6 +211,36 @@ void handle_producer_connections(struct broker *b, struct call *call)
     struct producer_connections reply = {.connections = {NULL, 0}};
     MEMBERS_EACH(g, node) put_connection(MEMBER_OF(node)->client, &arena, &reply);
     reply_bean(call, NULL, NULL, &producer_connections_bean, &reply);
+    arena_done(&arena);
+}
+
+static void put_producers(struct broker *b, const struct member_group *g, struct arena *arena, struct producer_group *out)
+{
+    int64_t began_ms = tasks_wall_ms(b->tasks) - tasks_mono_ms(b->tasks);
+    out->group = slice_text(g->name);
+    MEMBERS_EACH(g, node) {
+        const struct client *c = MEMBER_OF(node)->client;
+        struct producer_row *row = arena_list_add(arena, (void **)&out->producers.items, &out->producers.count, sizeof *row);
+        char address[ADDR_TEXT_MAX + 1] = "/";   /* as Java writes an address */
+        if (!row) return;
+        addr_format(rpc_conn_remote(c->conn), address + 1);
+        *row = (struct producer_row){
+            .client_id = slice_text(c->id), .language = slice_text(language_name(c->language)), .seen_ms = began_ms + MEMBER_OF(node)->seen_ms,
+            .address = arena_copy(arena, slice_text(address)), .version = c->version,
+        };
+    }
+}
+
+void handle_all_producers(struct broker *b, struct call *call)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct producer_table table = {.groups = {NULL, 0}};
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&b->members.producers, &at));) {
+        struct producer_group *g = arena_list_add(&arena, (void **)&table.groups.items, &table.groups.count, sizeof *g);
+        if (g) put_producers(b, e->value, &arena, g);
+    }
+    reply_bean(call, NULL, NULL, &producer_table_bean, &table);
     arena_done(&arena);
 }
 

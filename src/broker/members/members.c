@@ -9,7 +9,7 @@
 void members_init(struct members *m, struct tasks *tasks, const int32_t *consistency, void (*changed)(void *ctx, struct member_group *g),
                   void (*view_changed)(void *ctx, struct member_group *g), void *ctx)
 {
-    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .changed = changed,
+    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .by_id = MAP_EMPTY, .changed = changed,
                           .consistency = consistency, .view_changed = view_changed, .ctx = ctx};
 }
 
@@ -32,6 +32,11 @@ const struct client *members_client_of(const struct members *m, uint64_t conn_id
     return map_get(&m->clients, slice_of(&conn_id, sizeof conn_id));
 }
 
+static void forget_id(struct members *m, const struct client *c)
+{
+    if (c->id && map_get(&m->by_id, slice_text(c->id)) == c) map_remove(&m->by_id, slice_text(c->id));
+}
+
 struct client *members_client(struct members *m, struct call *call, struct slice client_id)
 {
     struct client *c = find_client(m, call->conn);
@@ -44,9 +49,12 @@ struct client *members_client(struct members *m, struct call *call, struct slice
         map_put(&m->clients, conn_key(call->conn, &id), c);
     }
     if (!c->id || !slice_eq(slice_text(c->id), client_id)) {
+        forget_id(m, c);
         free(c->id);
         c->id = must_dup(client_id);
+        map_put(&m->by_id, client_id, c);
     }
+    if (!map_get(&m->by_id, client_id)) map_put(&m->by_id, client_id, c);   /* a later one of that id has gone */
     c->language = call->language;
     c->version = call->version;
     c->seen_ms = tasks_mono_ms(m->tasks);
@@ -57,6 +65,7 @@ static void free_client(struct members *m, struct client *c)
 {
     uint64_t id;
     map_remove(&m->clients, conn_key(c->conn, &id));
+    forget_id(m, c);
     rpc_conn_unref(c->conn);
     free(c->id);
     free(c);
@@ -422,6 +431,22 @@ const struct interest *members_own_interest(struct member_group *g, const struct
     return ruling;
 }
 
+struct client *members_producer_by_id(struct members *m, struct slice client_id)
+{
+    struct client *c = map_get(&m->by_id, client_id);
+    return c && !list_empty(&c->producers) ? c : NULL;
+}
+
+struct client *members_consumer_by_id(struct members *m, struct slice group, struct slice client_id)
+{
+    struct member_group *g = members_consumers(m, group);
+    if (!g) return NULL;
+    MEMBERS_EACH(g, node)
+        if (slice_eq(slice_text(MEMBER_OF(node)->client->id), client_id)) return MEMBER_OF(node)->client;
+    return NULL;
+}
+
+
 void members_done(struct members *m)
 {
     struct map_entry *e;
@@ -429,4 +454,5 @@ void members_done(struct members *m)
     map_done(&m->consumers);
     map_done(&m->producers);
     map_done(&m->clients);
+    map_done(&m->by_id);
 }

@@ -63,6 +63,7 @@ struct members {
     struct map consumers;          /* name -> struct member_group */
     struct map producers;
     struct map clients;            /* connection id, 8 bytes -> struct client */
+    struct map by_id;              /* client id -> struct client: of those of one id the one that came last */
     void (*changed)(void *ctx, struct member_group *g);   /* consumers came, went or changed their topics; see NOTICE_… */
     const int32_t *consistency;    /* enum subscription_consistency; borrowed, may change */
     int64_t disagreements;         /* found so far */
@@ -97,8 +98,13 @@ void members_expire(struct members *m, int64_t after_ms);
 
 struct member_group *members_consumers(struct members *m, struct slice group);   /* NULL: nobody is online */
 struct member_group *members_producers(struct members *m, struct slice group);
+/* A client that produces, by its id; NULL: it is not connected. */
+struct client *members_producer_by_id(struct members *m, struct slice client_id);
+/* A consumer of the group, by its client's id. */
+struct client *members_consumer_by_id(struct members *m, struct slice group, struct slice client_id);
 /* What rules for the group, NULL when it has no subscription to the topic. */
 const struct interest *members_interest(struct member_group *g, struct slice topic);
+/* The subscription that rules for the group, NULL when it has none of the topic. */
 const struct subscription *members_subscription(struct member_group *g, struct slice topic);
 /* NULL: who is connected there is no member of the group. */
 const struct member *members_member(struct members *m, struct rpc_conn *conn, struct member_group *g);

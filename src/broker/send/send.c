@@ -29,18 +29,11 @@ struct pending_send {
     char unique_key[UNIQUE_KEY_MAX];
 };
 
-static void put_trace_fields(void *ctx, struct frame_writer *w)
-{
-    const struct broker *b = ctx;
-    frame_put(w, SLICE("MSG_REGION"), b->region);
-    frame_put(w, SLICE("TRACE_ON"), b->trace_on);
-}
-
 static void send_failed(struct broker *b, struct call *call, err_t e)
 {
     metric_add(&b->metrics, METRIC_SENDS_REFUSED, 1);
     log_debug("send.failed conn=%llu error=%s text=\"%s\"", (unsigned long long)rpc_conn_id(call->conn), err_name(err_code(e)), err_text(e));
-    call_reply_more(call, err_response(e), err_text(e), NULL, NULL, put_trace_fields, b, (struct slice){NULL, 0});
+    call_reply_more(call, err_response(e), err_text(e), NULL, NULL, intake_trace_fields, b, (struct slice){NULL, 0});
     err_free(e);
 }
 
@@ -61,7 +54,7 @@ static void send_reply(struct pending_send *p, int32_t code, const char *remark)
         .msg_id = ids, .queue_id = p->queue_id, .queue_offset = p->appended.queue_offset, .transaction_id = unique_key,
         .batch_uniq_id = p->one_record ? unique_key : (struct slice){NULL, 0}, .recall_handle = buf_slice(&p->recall_handle),
     };
-    call_reply_more(p->call, code, remark, &send_reply_kind, &reply, put_trace_fields, p->broker, (struct slice){NULL, 0});
+    call_reply_more(p->call, code, remark, &send_reply_kind, &reply, intake_trace_fields, p->broker, (struct slice){NULL, 0});
 }
 
 static void pending_free(struct pending_send *p)

@@ -19,7 +19,7 @@ struct half {
     int64_t born_ms;
     int64_t immunity_ms;     /* that its producer asked for; -1: nothing */
     int32_t checks;          /* how often its producer was asked */
-    bool sure;               /* an earlier run of a server cannot have committed it */
+    bool sure;               /* an earlier run of a server cannot have ended it unnoticed */
     bool busy;               /* something is under way with it */
 };
 

@@ -202,10 +202,10 @@ void transactions_fetch(struct transactions *t, struct call *call)
     disk_wait(t->broker, &late->disk);
 }
 
-/* --- looking for what an earlier run committed --- */
+/* --- looking for what an earlier run ended --- */
 
-/* A message that is due later waits in one of these. */
-enum { IN_ITS_TOPIC, IN_SCHEDULE, IN_WHEEL, PLACES };
+/* Where it may be: a message that is due later waits in one of two topics; what was asked after often enough may be given up. */
+enum { IN_ITS_TOPIC, IN_SCHEDULE, IN_WHEEL, GIVEN_UP, PLACES };
 
 struct lookup {
     struct list_node node;
@@ -215,18 +215,18 @@ struct lookup {
     struct buf texts;           /* topic, then key */
     struct slice topic, key;
     int place;
-    bool delayed;
+    unsigned places;            /* still to be looked at: a bit for each */
     bool ask;
 };
 
 static void look(struct lookup *l);
 
-static bool is_committed(const struct lookup *l, const struct store_found *found)
+static bool has_ended(const struct lookup *l, const struct store_found *found)
 {
     for (size_t i = 0; i < found->count; i++) {
         struct message m;
         if (record_read(found->record[i].bytes, &m) != RECORD_WHOLE || m.born_ms != l->born_ms) continue;
-        if ((m.sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_COMMIT) return true;
+        if (l->place == GIVEN_UP || (m.sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_COMMIT) return true;
     }
     return false;
 }
@@ -238,14 +238,14 @@ static void lookup_free(struct lookup *l)
     free(l);
 }
 
-static void looked_up(struct lookup *l, bool committed)
+static void looked_up(struct lookup *l, bool ended)
 {
     struct transactions *t = l->t;
     struct half *half = halves_find(&t->halves, l->name);
     half->busy = false;
     half->sure = true;
-    if (committed) {
-        log_info("transaction.committed_before queue_offset=%lld key=\"%.*s\"", (long long)half->queue_offset, SLICE_ARG(l->key));
+    if (ended) {
+        log_info("transaction.ended_before queue_offset=%lld key=\"%.*s\"", (long long)half->queue_offset, SLICE_ARG(l->key));
         transactions_ended(t, half);
     } else if (l->ask) {
         checks_ask(t, half);   /* not in memory: the next round asks */
@@ -256,24 +256,26 @@ static void looked_up(struct lookup *l, bool committed)
 static void on_found(void *ctx, struct store_found *found)
 {
     struct lookup *l = ctx;
-    bool committed = l->t && is_committed(l, found);
+    bool ended = l->t && has_ended(l, found);
     for (size_t i = 0; i < found->count; i++) pin_release(&found->record[i]);
-    l->place += l->delayed ? 1 : PLACES;
-    if (l->t && !committed && l->place < PLACES) {
+    if (l->t && !ended && l->places) {
         look(l);
         return;
     }
-    if (l->t) looked_up(l, committed);
+    if (l->t) looked_up(l, ended);
     lookup_free(l);
 }
 
 static void look(struct lookup *l)
 {
-    static const struct slice waiting[PLACES] = {
-        [IN_SCHEDULE] = {(const uint8_t *)"SCHEDULE_TOPIC_XXXX", 19}, [IN_WHEEL] = {(const uint8_t *)"rmq_sys_wheel_timer", 19},
+    const struct slice topic[PLACES] = {
+        [IN_ITS_TOPIC] = l->topic, [IN_SCHEDULE] = SLICE("SCHEDULE_TOPIC_XXXX"), [IN_WHEEL] = SLICE("rmq_sys_wheel_timer"),
+        [GIVEN_UP] = GIVEN_UP_TOPIC,
     };
+    l->place = __builtin_ctz(l->places);
+    l->places &= l->places - 1;
     struct store_find f = {
-        .topic = l->place == IN_ITS_TOPIC ? l->topic : waiting[l->place], .key = l->key, .begin_ms = 0, .end_ms = INT64_MAX, .max = FIND_MAX,
+        .topic = topic[l->place], .key = l->key, .begin_ms = 0, .end_ms = INT64_MAX, .max = FIND_MAX,
     };
     store_find(l->t->broker->store, &f, on_found, l);
 }
@@ -290,7 +292,9 @@ void transactions_look_up(struct transactions *t, struct half *half, const struc
     buf_put_slice(&l->texts, facts->unique_key);
     l->topic = slice_of(l->texts.p, facts->topic.n);
     l->key = slice_of(l->texts.p + facts->topic.n, facts->unique_key.n);
-    l->delayed = known.delay_level.n || known_has_timer(&known);
+    l->places = 1 << IN_ITS_TOPIC;
+    if (known.delay_level.n || known_has_timer(&known)) l->places |= 1 << IN_SCHEDULE | 1 << IN_WHEEL;
+    if (half->checks >= t->broker->cfg->broker.transaction_check_max) l->places |= 1 << GIVEN_UP;
     l->ask = ask;
     list_add(&t->lookups, &l->node);
     half->busy = true;

@@ -3,8 +3,8 @@
  * Shape    the half queue is read as its messages arrive; which of them are open is in memory (halves.h). Those that end are written to
  *          the op queue. How far both queues are of no interest any more are offsets of the group CID_RMQ_SYS_TRANS: from there on a
  *          start reads again, ours or that of the original
- * Once     what an earlier run may have committed without writing it down is looked for by its unique key, before it is committed or its
- *          producer is asked
+ * Once     what an earlier run may have ended without writing it down is looked for by its unique key, before it is ended or its producer
+ *          is asked
  * Facts    docs/protocol/semantics.md 5, store.md 11
  * Threads  loop
  * Work     in slices: the loop goes on between them. What is not in memory is fetched by workers */
@@ -75,7 +75,7 @@ void transactions_fetch(struct transactions *t, struct call *call);
 /* Requests that came too early are looked at again. */
 void transactions_wake(struct transactions *t);
 
-/* Whether an earlier run has committed it is looked up; the half message is busy until that is known. Then, if not, and `ask` is set, its
+/* Whether an earlier run has committed it, or given it up, is looked up; the half message is busy until that is known. Then, if not, and `ask` is set, its
  * producer is asked. */
 void transactions_look_up(struct transactions *t, struct half *half, const struct message *m, const struct half_facts *facts, bool ask);
 /* It is committed, rolled back or given up: writes that down soon, and forgets it. */
