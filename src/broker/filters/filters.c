@@ -31,7 +31,7 @@ struct kept {
 struct filters {
     struct map groups;              /* name -> struct group */
     struct list dead;               /* struct kept, in the order they died */
-    size_t dead_bytes;
+    size_t bytes, dead_bytes;
     size_t count;
     struct bloom bloom;
     struct tasks *tasks;
@@ -81,6 +81,7 @@ static void forget(struct filters *f, struct kept *k)
 {
     struct group *g = k->group;
     revive(f, k);
+    f->bytes -= bytes_of(k);
     map_remove(&g->topics, k->topic);
     filter_free(k->filter);
     drop(k->topic);
@@ -119,6 +120,7 @@ static struct kept *keep(struct filters *f, struct slice group, struct slice top
     k->expression = own(expression);
     k->filter = filter;
     map_put(&g->topics, topic, k);
+    f->bytes += bytes_of(k);
     f->count++;
     return k;
 }
@@ -370,6 +372,10 @@ static bool update(struct filters *f, struct kept *k, const struct subscription 
 static struct kept *begin(struct filters *f, struct slice group, const struct subscription *s)
 {
     struct filter *filter;
+    if (f->bytes > FILTERS_BYTES) {
+        log_warn("filter.not_kept group=\"%.*s\" topic=\"%.*s\" text=\"there are too many\"", SLICE_ARG(group), SLICE_ARG(s->topic));
+        return NULL;
+    }
     err_t e = filter_compile(s->expression, &filter);
     if (e) {
         err_drop(e, "who pulls by it is told");

@@ -2,7 +2,8 @@
  * group is gone. Pulls use what the members of a group say now; this table is what a start, and an owner after us, finds.
  * Files    <folder>/consumerFilter.json in the original's format, written by a worker within ten seconds of a change (filters_tidy)
  * Facts    docs/protocol/semantics.md 7.2
- * Limits   expressions of groups that are gone are dropped before their time when they are more than FILTERS_DEAD_BYTES
+ * Limits   expressions of groups that are gone are dropped before their time when they are more than FILTERS_DEAD_BYTES; once all are more
+ *          than FILTERS_BYTES no more are kept (pulls go by them all the same)
  * Threads  loop, but filters_open and filters_close, which block
  * Owns     copies of all it keeps */
 #ifndef SKYLARK_BROKER_FILTERS_H
@@ -14,7 +15,7 @@
 
 struct filters;
 
-enum { FILTERS_DEAD_BYTES = 8 << 20 };
+enum { FILTERS_DEAD_BYTES = 8 << 20, FILTERS_BYTES = 32 << 20 };
 
 struct filters_options {
     const char *folder;             /* of consumerFilter.json */

@@ -172,7 +172,7 @@ TEST(filters, groups_that_only_use_tags_leave_no_trace)
     stop(f);
 }
 
-TEST(filters, expressions_of_groups_that_are_gone_take_a_limited_amount_of_memory)
+TEST(filters, expressions_take_a_limited_amount_of_memory_and_those_of_groups_that_are_gone_a_smaller_one)
 {
     struct fixture *f = start();
     char group[32];
@@ -189,6 +189,13 @@ TEST(filters, expressions_of_groups_that_are_gone_take_a_limited_amount_of_memor
     EXPECT(filters_count(f->filters) * 60000 < FILTERS_DEAD_BYTES + 60000);
     EXPECT(filters_count(f->filters) > 100);
     EXPECT(has(f, "G399", "T") && !has(f, "G0", "T"));   /* the oldest went */
+    for (int i = 0; i < 1000; i++) {
+        snprintf(group, sizeof group, "H%d", i);
+        follow_one(f, group, "T", (const char *)expression.p, 1);
+    }
+    EXPECT(filters_count(f->filters) * 60000 < FILTERS_BYTES + 60000);
+    EXPECT(has(f, "H0", "T") && !has(f, "H999", "T"));
+    follow(f, "H0", NULL, 0);
     buf_done(&expression);
     stop(f);
 }
