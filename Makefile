@@ -1,6 +1,6 @@
 # Two commands:  make run    builds a release and starts the server with its data in ./data
 #                make test   builds and runs every test; the last line is 'N passed, N failed'
-#                make night  the random ones for hours: power cuts, kills, simulated clusters, broken input
+#                make night  the random ones for hours: power cuts, kills, simulated clusters, broken input, clients of all kinds
 .PHONY: run test night release
 DATA ?= ./data
 
@@ -13,7 +13,7 @@ test:
 
 night:
 	tools/install build test
-	CUTS=200000 SEEDS=50000 CRASHES=2000 FUZZ_SECONDS=600 tests/run crash sim fuzz
+	CUTS=200000 SEEDS=50000 CRASHES=2000 FUZZ_SECONDS=600 MIXED=3600 tests/run crash sim fuzz interop
 
 release:
 	tools/install build
