@@ -220,6 +220,36 @@ TEST(retry, a_crash_loses_nothing_that_was_taken_back)
     flow_stop(f);
 }
 
+static struct pulled pull_as_group(struct flow *f, const char *topic, int64_t offset)
+{
+    struct pull_header h = {.topic = slice_text(topic), .consumer_group = SLICE("G"), .queue_offset = offset, .max_msg_nums = 32};
+    return flow_pull_header(f, &h);
+}
+
+/* Clients subscribe to a group's retry topic with "*": what its members asked for was judged when it was pulled for the first time. */
+TEST(retry, what_failed_comes_again_whatever_its_tag_and_what_nobody_asked_for_does_not)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "TAGS=B;UNIQ_KEY=b", "b");
+    flow_send(f, "T", 0, "TAGS=A;UNIQ_KEY=a", "a");
+    struct caller *other = flow_caller(f);
+    flow_subscribe(f, f->caller, "c1", "G", "T", "A", 1);
+    flow_subscribe(f, other, "c2", "G", "%RETRY%G", "*", 1);
+    struct pulled p = pull_as_group(f, "T", 0);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_TEXT(p.messages[0].body, "a");
+    struct send_back_header h = back("G", p.messages[0].log_offset, 1);
+    EXPECT_EQ(send_back(f, &h, NULL), RESPONSE_SUCCESS);
+    wait_for(f, "%RETRY%G", 0, 2000);
+    p = pull_as_group(f, "%RETRY%G", 0);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_TEXT(p.messages[0].body, "a");
+    EXPECT_TEXT(property(&p.messages[0], "TAGS"), "A");
+    caller_close(other);
+    flow_stop(f);
+}
+
 /* A property that grew with each try would make the message too long in the end. */
 TEST(retry, a_message_that_is_tried_often_does_not_grow)
 {
