@@ -244,6 +244,14 @@ err_t groups_set(struct groups *g, const struct group_config *wanted)
     return NULL;
 }
 
+void groups_disable(struct groups *g, struct slice name)
+{
+    struct group *group = map_get(&g->map, name);
+    if (!group || !group->config.consume_enable) return;
+    group->config.consume_enable = false;
+    changed(g);
+}
+
 bool groups_delete(struct groups *g, struct slice name)
 {
     struct group *group = map_remove(&g->map, name);

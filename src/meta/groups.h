@@ -34,6 +34,8 @@ const struct group *groups_find_or_create(struct groups *g, struct slice name);
 
 /* An administrator's request. Errors: INVALID (name, number of retry queues). */
 err_t groups_set(struct groups *g, const struct group_config *wanted) MUST_CHECK;
+/* The group may not consume any more, until an administrator allows it again. */
+void groups_disable(struct groups *g, struct slice name);
 /* False when there was none. */
 bool groups_delete(struct groups *g, struct slice name);
 

@@ -81,7 +81,8 @@ static bool add_record(struct reading *g, int64_t at, int32_t messages, struct s
     }
     out->messages += messages;
     out->bytes += record.n;
-    out->far_behind = g->s->visible - at - (int64_t)record.n > g->s->recent_bytes;
+    out->behind_bytes = g->s->visible - at - (int64_t)record.n;
+    out->far_behind = out->behind_bytes > g->s->recent_bytes;
     return true;
 }
 

@@ -137,6 +137,7 @@ struct read_result {
     int64_t max_offset;
     int32_t messages;
     size_t bytes;
+    int64_t behind_bytes;       /* of the log, from the last record returned to its end */
     bool far_behind;            /* the last record returned is older than what recent_percent calls recent */
     size_t slices;              /* neighbours in the log are one slice */
     struct pinned slice[READ_SLICES_MAX];

@@ -176,3 +176,22 @@ TEST(pull, waiting_pulls_of_a_deleted_topic_are_answered)
     EXPECT_EQ(flow_send(f, "T", 0, "", "new").queue_offset, 0);
     flow_stop(f);
 }
+
+TEST(pull, a_group_that_is_too_far_behind_may_consume_no_more_when_that_is_wanted)
+{
+    static const char *const settings[] = {"disableConsumeIfConsumerReadSlowly=true", "consumerFallbehindThreshold=1000", NULL};
+    struct flow *f = flow_start(settings);
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 20; i++) flow_send(f, "T", 0, "", "a message of some bytes");
+    struct pull_header h = {.topic = SLICE("T"), .consumer_group = SLICE("G"), .max_msg_nums = 1, .sys_flag = 4, .subscription = SLICE("*"), .queue_offset = 19};
+    EXPECT_EQ(flow_pull_header(f, &h).count, 1);   /* the newest: not behind at all */
+    h.queue_offset = 0;
+    EXPECT_EQ(flow_pull_header(f, &h).count, 1);   /* what was asked for is still given */
+    h.queue_offset = 1;
+    struct pulled p = flow_pull_header(f, &h);
+    EXPECT_EQ(p.code, RESPONSE_NO_PERMISSION);
+    EXPECT(strstr(p.remark, "subscription group no permission, G"));
+    flow_restart(f);
+    EXPECT_EQ(flow_pull_header(f, &h).code, RESPONSE_NO_PERMISSION);
+    flow_stop(f);
+}

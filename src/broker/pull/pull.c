@@ -132,8 +132,18 @@ static void note(struct broker *b, const struct call *call, const struct pull_he
     offsets_note_pull(b->offsets, h->topic, h->consumer_group, h->queue_id, &n);
 }
 
+/* A group that reads what left memory long ago takes the disk from everybody else. */
+static void stop_if_slow(struct broker *b, const struct pull_header *h, int64_t behind_bytes)
+{
+    if (!b->cfg->broker.disable_slow || behind_bytes <= b->cfg->broker.slow_bytes) return;
+    log_warn("group.disabled group=\"%.*s\" topic=\"%.*s\" queue=%d behind_bytes=%lld text=\"it is further behind than consumerFallbehindThreshold allows\"",
+             SLICE_ARG(h->consumer_group), SLICE_ARG(h->topic), h->queue_id, (long long)behind_bytes);
+    groups_disable(b->groups, h->consumer_group);
+}
+
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
+    if (r->status == READ_FOUND) stop_if_slow(b, h, r->behind_bytes);
     offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
     note(b, call, h, code_of(r->status, h->queue_offset), r->messages);
     metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
