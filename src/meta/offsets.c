@@ -325,18 +325,14 @@ void offsets_commit(struct offsets *o, struct slice client, struct slice topic, 
     if (++o->commits % o->version_step == 0) data_version_next(&o->version, tasks_wall_ms(o->tasks));
 }
 
-void offsets_commit_pulled(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset)
+void offsets_note_pull(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset, const struct pull_note *note)
 {
     struct queue_offsets *q = add_queue(o, topic, group, queue_id);
-    if (!q || q->pulled == queue_offset) return;
+    if (!q) return;
+    q->last = *note;
+    if (queue_offset < 0 || q->pulled == queue_offset) return;
     q->pulled = queue_offset;
     o->changed = true;
-}
-
-void offsets_note_pull(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, const struct pull_note *note)
-{
-    struct queue_offsets *q = add_queue(o, topic, group, queue_id);
-    if (q) q->last = *note;
 }
 
 const struct queue_offsets *offsets_of_queue(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id)

@@ -55,9 +55,8 @@ int64_t offsets_query(const struct offsets *o, struct slice topic, struct slice 
 /* As the original, a commit may go backwards; that is logged with the client's address. Names over 255 bytes are ignored. */
 void offsets_commit(struct offsets *o, struct slice client, struct slice topic, struct slice group, int32_t queue_id,
                     int64_t queue_offset);
-void offsets_commit_pulled(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
-/* The last pull of a queue. */
-void offsets_note_pull(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, const struct pull_note *note);
+/* The last pull of a queue, and where it ended; < 0: nowhere yet. */
+void offsets_note_pull(struct offsets *o, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset, const struct pull_note *note);
 /* NULL when there is none. Valid within the turn. */
 const struct queue_offsets *offsets_of_queue(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id);
 /* -1 when there is none. */

@@ -106,7 +106,7 @@ TEST(offsets, the_file_reads_as_the_original_writes_it)
     struct meta_fixture *f = start();
     offsets_commit(f->offsets, CLIENT, T, G, 0, 5);
     offsets_commit(f->offsets, CLIENT, T, G, 1, 6);
-    offsets_commit_pulled(f->offsets, T, G, 0, 9);
+    offsets_note_pull(f->offsets, T, G, 0, 9, &(struct pull_note){.at_ms = 1});
     meta_fixture_close(f);
     struct buf text = meta_fixture_read(f, "consumerOffset.json");
     EXPECT_TEXT(buf_slice(&text), "{\n\t\"dataVersion\":{\n\t\t\"counter\":0,\n\t\t\"stateVersion\":0,\n\t\t\"timestamp\":1700000000000\n\t},\n"

@@ -124,12 +124,12 @@ static void reply_pull(struct broker *b, struct call *call, const struct pull_he
 }
 
 /* For who asks why the queue does not move. */
-static void note(struct broker *b, const struct call *call, const struct pull_header *h, int32_t code, int32_t messages)
+static void note(struct broker *b, const struct call *call, const struct pull_header *h, int64_t next, int32_t code, int32_t messages)
 {
     struct pull_note n = {
         .at_ms = tasks_mono_ms(b->tasks), .from = h->queue_offset, .code = code, .messages = messages, .conn = rpc_conn_id(call->conn),
     };
-    offsets_note_pull(b->offsets, h->topic, h->consumer_group, h->queue_id, &n);
+    offsets_note_pull(b->offsets, h->topic, h->consumer_group, h->queue_id, next, &n);
 }
 
 /* A group that reads what left memory long ago takes the disk from everybody else. */
@@ -144,8 +144,7 @@ static void stop_if_slow(struct broker *b, const struct pull_header *h, int64_t 
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
     if (r->status == READ_FOUND) stop_if_slow(b, h, r->behind_bytes);
-    offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
-    note(b, call, h, code_of(r->status, h->queue_offset), r->messages);
+    note(b, call, h, r->next_offset, code_of(r->status, h->queue_offset), r->messages);
     metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
     metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
     reply_pull(b, call, h, code_of(r->status, h->queue_offset), status_names[r->status], r);
@@ -156,7 +155,7 @@ static void answer(struct broker *b, struct call *call, const struct pull_header
 static void refuse(struct broker *b, struct call *call, const struct pull_header *h, int32_t forbidden, err_t e)
 {
     bool known = offsets_of_queue(b->offsets, h->topic, h->consumer_group, h->queue_id);
-    if (known) note(b, call, h, err_response(e), 0);   /* nobody makes us remember groups by asking for what is not there */
+    if (known) note(b, call, h, -1, err_response(e), 0);   /* nobody makes us remember groups by asking for what is not there */
     if (forbidden) forbid(call, forbidden, e);
     else call_fail(call, e);
 }
@@ -259,7 +258,7 @@ static void hold_pull(struct broker *b, struct call *call, const struct pull_hea
         if (filter->by_retry) held->filter.group = topic_name_group(held->header->topic);   /* it borrowed from the request */
         *filter = PULL_FILTER_EMPTY;
     }
-    note(b, call, h, PULL_WAITS, 0);
+    note(b, call, h, -1, PULL_WAITS, 0);
     held->waiter = (struct waiter){.wake = on_wake};
     list_add(rpc_conn_waiting(call->conn), &held->waiter.in_conn);
     hold_wait(&b->hold, &held->waiter, held->header->topic, h->queue_id, past, tasks_mono_ms(b->tasks) + wait_ms);
