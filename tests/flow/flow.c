@@ -135,15 +135,26 @@ void flow_restart(struct flow *f)
     begin(f);
 }
 
-void flow_crash(struct flow *f)
+static void crash(struct flow *f)
 {
-    sim_fs_stop(f->disk);
     sim_process_kill(f->process);
     err_t e = broker_free(f->broker);   /* releases memory; the disk does not hear of it */
     err_free(e);
     caller_close(f->caller);
     sim_fs_restart(f->disk);
     begin(f);
+}
+
+void flow_crash(struct flow *f)
+{
+    sim_fs_stop(f->disk);
+    crash(f);
+}
+
+void flow_cut_power(struct flow *f)
+{
+    sim_fs_cut_power(f->disk);
+    crash(f);
 }
 
 struct caller *flow_caller(struct flow *f) { return caller_open(f->sim, f->client_loop, flow_host, FLOW_PORT); }
