@@ -11,8 +11,9 @@ enum {
     ENTRIES_AT_ONCE = 64,
     SLICE_MESSAGES = 256,            /* of one turn: others want theirs */
     SLICE_BYTES = 1 << 20,
-    ON_THEIR_WAY_MAX = 8192,         /* messages that the disk has not confirmed yet */
+    ON_THEIR_WAY_MAX = 1024,         /* messages that the disk has not confirmed yet: others wait for the same syncs */
     RETRY_MS = 100,                  /* the original's */
+    SAVE_SOON_MS = 1000,             /* what is delivered after a rest is told in the file: a kill doubles what the file does not tell */
     SAFE_RETRY_MS = 1000,            /* until what was delivered is on disk */
     LOOK_AGAIN_MS = 10000,           /* the wall clock may be set while a message waits */
 };
@@ -51,6 +52,7 @@ struct levels {
     int64_t wake_mono_ms;                 /* when it fires, while it is armed */
     struct timer save;
     int64_t safe[DELAY_LEVELS_MAX + 1];   /* delivered when `safe_log` was the end of the log */
+    int64_t saved_mono_ms;
     int64_t safe_log;                     /* -1: nothing waits to be saved */
     int64_t refused_at;                   /* mono_ms; -1: the store takes messages */
     size_t on_their_way;
@@ -73,7 +75,10 @@ static void wake(struct levels *l, int64_t delay_ms)
 static void note_done(struct levels *l, int32_t number, int64_t queue_offset)
 {
     delay_offsets_set(l->broker->delay_offsets, number, queue_offset);
-    if (!l->save.armed && !l->stopped) timer_start(l->broker->tasks, &l->save, l->broker->cfg->store.flush_delay_offsets_ms);
+    if (l->save.armed || l->stopped) return;
+    int64_t interval = l->broker->cfg->store.flush_delay_offsets_ms, ago = tasks_mono_ms(l->broker->tasks) - l->saved_mono_ms;
+    int64_t soonest = interval < SAVE_SOON_MS ? interval : SAVE_SOON_MS;
+    timer_start(l->broker->tasks, &l->save, interval - ago > soonest ? interval - ago : soonest);
 }
 
 /* A power cut takes what the log has not on disk, and must not leave a file behind that says it was delivered. */
@@ -91,6 +96,7 @@ static void save(void *ctx)
     }
     delay_offsets_save(b->delay_offsets, l->safe);
     l->safe_log = -1;
+    l->saved_mono_ms = tasks_mono_ms(b->tasks);
 }
 
 static void passed(struct level *v, int64_t queue_offset)

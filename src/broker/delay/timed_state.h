@@ -10,7 +10,7 @@ enum {
     TIMED_SLICE_MESSAGES = 256,      /* delivered in one turn */
     TIMED_SLICE_BYTES = 1 << 20,
     TIMED_LOOKS = 512,               /* messages of the timer topic looked at in one turn */
-    TIMED_ON_THEIR_WAY_MAX = 8192,   /* messages that the disk has not confirmed yet */
+    TIMED_ON_THEIR_WAY_MAX = 1024,   /* messages that the disk has not confirmed yet: others wait for the same syncs */
 };
 
 /* A slot that was taken: its units, newest first. */
