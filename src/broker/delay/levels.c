@@ -15,6 +15,7 @@ enum {
     RETRY_MS = 100,                  /* the original's */
     SAVE_SOON_MS = 1000,             /* what is delivered after a rest is told in the file: a kill doubles what the file does not tell */
     SAFE_RETRY_MS = 1000,            /* until what was delivered is on disk */
+    WITHHELD_MS = 1000,              /* until the store gives again what a failed sync put in doubt */
     LOOK_AGAIN_MS = 10000,           /* the wall clock may be set while a message waits */
 };
 
@@ -37,6 +38,7 @@ struct level {
     int64_t retry_mono_ms;
     int64_t failed;                  /* first offset whose message the store did not take after all; -1: none */
     size_t on_their_way;
+    bool begun;                      /* what is gone from its queue was skipped */
     struct disk_wait disk;
 };
 
@@ -253,11 +255,37 @@ static bool slice_is_used_up(const struct levels *l)
     return l->messages >= SLICE_MESSAGES || l->bytes >= SLICE_BYTES || l->on_their_way >= ON_THEIR_WAY_MAX;
 }
 
+static void end_of_queue(struct level *v)
+{
+    struct broker *b = v->levels->broker;
+    bool withheld = v->next < store_max_offset(b->store, SLICE(DELAY_LEVELS_TOPIC), v->number - 1);
+    v->state = withheld ? LEVEL_REFUSED : LEVEL_EMPTY;
+    v->retry_mono_ms = tasks_mono_ms(b->tasks) + WITHHELD_MS;
+}
+
+/* What is older than the log begins is gone. False: not known yet. */
+static bool skip_what_is_gone(struct level *v)
+{
+    struct store *s = v->levels->broker->store;
+    int64_t min = store_min_offset(s, SLICE(DELAY_LEVELS_TOPIC), v->number - 1);
+    if (store_is_cold(s)) {
+        wait_for_disk(v);
+        return false;
+    }
+    if (v->next < min) {
+        log_warn("delay.messages_gone level=%d from=%lld to=%lld text=\"they were removed with old log files\"", v->number, (long long)v->next, (long long)min);
+        v->next = min;
+    }
+    v->begun = true;
+    return true;
+}
+
 /* Delivers what is due; the level's state says then why it stopped. */
 static void run_level(struct level *v)
 {
     struct levels *l = v->levels;
     struct store_entry entries[ENTRIES_AT_ONCE];
+    if (!v->begun && !skip_what_is_gone(v)) return;
     while (!slice_is_used_up(l)) {
         size_t n = store_entries(l->broker->store, SLICE(DELAY_LEVELS_TOPIC), v->number - 1, v->next, ENTRIES_AT_ONCE, entries);
         if (!n && store_is_cold(l->broker->store)) {
@@ -265,7 +293,7 @@ static void run_level(struct level *v)
             return;
         }
         if (!n) {
-            v->state = LEVEL_EMPTY;
+            end_of_queue(v);
             return;
         }
         for (size_t i = 0; i < n; i++) {
