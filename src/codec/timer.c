@@ -5,6 +5,9 @@
 #define TIMER_BLANK_MAGIC 0xCBD43194u
 #define CHECK_MAGIC 0x534B594C41524B54ull   /* "SKYLARKT" */
 
+#define SLOT_TIME_MAX (1ll << 46)            /* of any tick: ms of it are a number */
+
+enum { SLOT_COUNT_MAX = 1 << 30 };
 enum { EXTRA_AT = 1024, EXTRA_BYTES = 16, FLAGS_ALL = 0xF };
 
 void timer_unit_encode(const struct timer_unit *u, uint8_t out[static TIMER_UNIT_BYTES])
@@ -61,8 +64,9 @@ void timer_slot_decode(const uint8_t *p, struct timer_slot *out)
     *out = (struct timer_slot){
         .time = (int64_t)get_be64(p), .first = (int64_t)get_be64(p + 8), .last = (int64_t)get_be64(p + 16), .count = (int32_t)get_be32(p + 24),
     };
-    bool holds = out->time > 0 && out->first >= 0 && out->last >= out->first;
+    bool holds = out->time > 0 && out->time < SLOT_TIME_MAX && out->first >= 0 && out->last >= out->first;
     if (!holds) *out = (struct timer_slot){.first = -1, .last = -1};
+    if (out->count > SLOT_COUNT_MAX || out->count < -SLOT_COUNT_MAX) out->count = 0;   /* it is for statistics alone */
 }
 
 void timer_check_encode(const struct timer_check *c, uint8_t out[static TIMER_CHECK_BYTES])

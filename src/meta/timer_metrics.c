@@ -135,7 +135,7 @@ void timer_metrics_add(struct timer_metrics *m, struct slice topic, int64_t chan
 {
     if (!topic.n || topic.n > TOPIC_MAX_BYTES) return;
     struct waiting *row = row_of(m, topic);
-    row->count += change;
+    if (__builtin_add_overflow(row->count, change, &row->count)) row->count = 0;   /* the file may say anything */
     row->timestamp = tasks_wall_ms(m->tasks);
     data_version_next(&m->version, row->timestamp);
     m->changed = true;

@@ -77,8 +77,9 @@ static int by_offset(const void *a, const void *b)
 static void apply(struct timer_load *l, int64_t position, const struct timer_unit *u)
 {
     int64_t time = timer_unit_time_ms(u) / l->tick_ms;
+    if (timer_unit_time_ms(u) < l->check.read_ms || time <= 0) return;
     const struct timer_slot *s = wheel_slot(l->wheel, time);
-    if (timer_unit_time_ms(u) < l->check.read_ms || time <= 0 || (wheel_holds(s, time) && s->last >= position)) return;
+    if (wheel_holds(s, time) && s->last >= position) return;
     wheel_add(l->wheel, time, position, u->flags);
 }
 

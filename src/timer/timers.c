@@ -307,8 +307,9 @@ static void chain_read(struct work *w)
         err_free(e);
         e = broken(c->reached, c->slot_ms);
     }
-    if (t->take) buf_put_slice(&t->take->units, buf_slice(&c->units));
-    buf_done(&c->units);
+    if (t->take) t->take->units = c->units;
+    else buf_done(&c->units);
+    c->units = BUF_EMPTY;
     answer_take(t, e);
 }
 
@@ -332,6 +333,8 @@ void timers_take(struct timers *t, int64_t slot_ms, struct timers_take *take)
     }
     t->chain.from = at;
     t->chain.slot_ms = slot_ms;
+    t->chain.units = take->units;   /* the job goes on there */
+    take->units = BUF_EMPTY;
     give(&t->chain.job);
 }
 

@@ -165,12 +165,17 @@ TEST(timers, everything_is_there_after_a_good_stop)
     struct timers_fixture *f = start(1, 1000);
     for (int i = 0; i < 100; i++) add(f, 1000 * (i % 10), i);
     close_timers(f);
+    f->options.log_file_bytes = 3000;   /* files keep the size they were made with */
     open_timers(f);
     EXPECT(!timers_begin(f->timers)->lost);
     EXPECT_EQ(timers_begin(f->timers)->check.queue_offset, 100);
     EXPECT_EQ(timers_count(f->timers), 100);
     for (int i = 0; i < 10; i++) expect_slot(f, 1000 * i, 10, 90 + i);
     EXPECT(!timers_has(f->timers, 5));
+    for (int i = 100; i < 150; i++) add(f, 1000 * (i % 10), i);
+    close_timers(f);
+    open_timers(f);
+    for (int i = 0; i < 10; i++) expect_slot(f, 1000 * i, 15, 140 + i);
     finish(f);
 }
 

@@ -69,6 +69,28 @@ TEST(delay, what_waits_says_when_it_is_due_where_its_tags_would_be)
     flow_stop(f);
 }
 
+TEST(delay, a_queue_that_is_made_anew_from_the_log_knows_the_configured_levels)
+{
+    static const char *const settings[] = {"messageDelayLevel=7s 9s", NULL};
+    for (int kill = 0; kill < 2; kill++) {
+        struct flow *f = flow_start(settings);
+        flow_make_topic(f, "T", 1);
+        int64_t sent_ms = wall_ms(f);
+        flow_send(f, "T", 0, "TAGS=A;DELAY=5", "x");
+        flow_free_broker(f);
+        EXPECT_OK(fs_remove_tree(sim_fs_disk(f->disk), "/store/consumequeue"));
+        if (kill) flow_crash(f);
+        else flow_restart(f);
+        sim_run_for(f->sim, 8500);
+        EXPECT_EQ(max_of(f, "T", 0), 0);
+        wait_for(f, "T", 1, 2000);
+        struct pulled p = flow_pull(f, "T", 0, 0, "A");
+        EXPECT_EQ(p.count, 1);
+        EXPECT(p.messages[0].store_ms >= sent_ms + 9000);
+        flow_stop(f);
+    }
+}
+
 TEST(delay, a_level_above_all_is_the_highest_and_none_or_a_negative_one_is_no_delay)
 {
     struct flow *f = flow_start(NULL);

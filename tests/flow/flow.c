@@ -135,7 +135,7 @@ void flow_restart(struct flow *f)
     begin(f);
 }
 
-static void die(struct flow *f)
+static void crash(struct flow *f)
 {
     sim_process_kill(f->process);
     err_t e = broker_free(f->broker);   /* releases memory; the disk does not hear of it */
@@ -148,13 +148,13 @@ static void die(struct flow *f)
 void flow_crash(struct flow *f)
 {
     sim_fs_stop(f->disk);
-    die(f);
+    crash(f);
 }
 
 void flow_cut_power(struct flow *f)
 {
     sim_fs_cut_power(f->disk);
-    die(f);
+    crash(f);
 }
 
 struct caller *flow_caller(struct flow *f) { return caller_open(f->sim, f->client_loop, flow_host, FLOW_PORT); }

@@ -38,7 +38,7 @@ void flow_stop(struct flow *f);
 void flow_restart(struct flow *f);
 /* As kill -9. */
 void flow_crash(struct flow *f);
-/* The same, and what was not synced is lost. */
+/* As flow_crash(), and what was not synced is lost. */
 void flow_cut_power(struct flow *f);
 /* No message is in memory any more. */
 void flow_evict(struct flow *f);

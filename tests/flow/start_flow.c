@@ -68,7 +68,8 @@ TEST(start, a_port_that_is_taken_is_told_and_nothing_is_left_behind)
 
 TEST(start, files_that_cannot_be_read_are_told_and_nothing_is_left_behind)
 {
-    static const char *const names[] = {"/second/config/topics.json", "/second/config/subscriptionGroup.json", "/second/config/consumerOffset.json"};
+    static const char *const names[] = {"/second/config/topics.json", "/second/config/subscriptionGroup.json", "/second/config/consumerOffset.json",
+                                        "/second/config/delayOffset.json", "/second/config/timermetrics"};
     struct flow *f = flow_start(NULL);
     struct second s;
     second_init(f, &s, "127.0.0.2:10915");
@@ -78,6 +79,18 @@ TEST(start, files_that_cannot_be_read_are_told_and_nothing_is_left_behind)
         expect_refused(&s, ERR_BODY, names[i]);
         EXPECT_OK(fs_remove(sim_fs_disk(f->disk), names[i]));
     }
+    expect_started(&s);
+    flow_stop(f);
+}
+
+TEST(start, delay_levels_that_cannot_be_are_named_and_the_start_is_refused)
+{
+    struct flow *f = flow_start(NULL);
+    struct second s;
+    second_init(f, &s, "127.0.0.2:10915");
+    EXPECT_OK(config_set(&s.config, SLICE("messageDelayLevel"), SLICE("1s 5 10s")));
+    expect_refused(&s, ERR_CONFIG, "messageDelayLevel: '5' is no time such as 1s, 5m, 2h or 1d");
+    EXPECT_OK(config_set(&s.config, SLICE("messageDelayLevel"), SLICE("1s 5s")));
     expect_started(&s);
     flow_stop(f);
 }

@@ -408,6 +408,30 @@ TEST(timer, a_recall_survives_a_kill)
     flow_stop(f);
 }
 
+TEST(timer, a_recall_meets_its_message_also_when_both_came_by_again_after_a_standstill)
+{
+    static const char *const settings[] = {"recallMessageEnable=true", "timerRollWindowSlot=10", NULL};
+    for (int64_t away_ms = 5000; away_ms <= 65000; away_ms += 20000) {
+        struct flow *f = flow_start(settings);
+        flow_make_topic(f, "T", 1);
+        struct sent stop = send_at(f, "T", "UNIQ_KEY=STOP;", wall_ms(f) + 30000, "stop");
+        sim_run_for(f->sim, 2500);
+        EXPECT_EQ(recall(f, "T", slice_text(stop.recall_handle), NULL, NULL), RESPONSE_SUCCESS);
+        send_at(f, "T", "UNIQ_KEY=GO;", wall_ms(f) + 27500, "go");
+        sim_run_for(f->sim, 3000);
+        flow_free_broker(f);
+        sim_tune(f->sim)->start_wall_ms += away_ms;
+        flow_restart(f);
+        wait_for(f, "T", 1, 40000);
+        sim_run_for(f->sim, 3000);
+        struct pulled p = flow_pull(f, "T", 0, 0, "*");
+        EXPECT_EQ(p.count, 1);
+        EXPECT_TEXT(p.messages[0].body, "go");
+        EXPECT_EQ(flow_metric(f, "timerCongestNum"), 0);
+        flow_stop(f);
+    }
+}
+
 static void handle_of(const char *topic, const char *broker, int64_t time_ms, struct buf *out)
 {
     char time[24];

@@ -1,13 +1,15 @@
 /* The configuration files that a broker reads at its start, with any text in them: it starts or refuses with a sentence, and what it started
  * with it writes and reads again.
- * Shape  which file u8 (0 topics, 1 groups, 2 offsets; 4: the text is the backup's) | text */
+ * Shape  which file u8 (0 topics, 1 groups, 2 offsets, 3 delay levels, 8 counts of timers; 4: the text is the backup's) | text */
 #include "fuzz/fuzz.h"
 
 #include "base/log.h"
 #include "kit/fake_tasks.h"
 #include "kit/sim_fs.h"
+#include "meta/delay_offsets.h"
 #include "meta/groups.h"
 #include "meta/offsets.h"
+#include "meta/timer_metrics.h"
 #include "meta/topics.h"
 
 enum { FLAG_BACKUP = 4 };
@@ -75,6 +77,45 @@ static bool use_offsets(struct fs *fs, struct fake_tasks *tasks)
     return true;
 }
 
+static bool use_delay_offsets(struct fs *fs, struct fake_tasks *tasks)
+{
+    struct delay_offsets *d;
+    err_t e = delay_offsets_open("/config", 200, fs, &tasks->tasks, &d);
+    if (e) {
+        FUZZ_EXPECT(*err_text(e));
+        err_free(e);
+        return false;
+    }
+    int64_t safe[DELAY_LEVELS_MAX + 1];
+    delay_offsets_set(d, 3, 7);
+    for (int32_t level = 0; level <= DELAY_LEVELS_MAX; level++) safe[level] = delay_offsets_get(d, level);
+    FUZZ_EXPECT(safe[3] == 7);
+    delay_offsets_save(d, safe);
+    fake_tasks_settle(tasks);
+    err_free(delay_offsets_close(d));
+    fake_tasks_settle(tasks);
+    return true;
+}
+
+static bool use_timer_metrics(struct fs *fs, struct fake_tasks *tasks)
+{
+    struct timer_metrics *m;
+    err_t e = timer_metrics_open("/config", fs, &tasks->tasks, &m);
+    if (e) {
+        FUZZ_EXPECT(*err_text(e));
+        err_free(e);
+        return false;
+    }
+    int64_t before = timer_metrics_get(m, SLICE("T"));
+    if (before < INT64_MAX / 2) timer_metrics_add(m, SLICE("T"), 1);
+    FUZZ_EXPECT(before >= INT64_MAX / 2 || timer_metrics_get(m, SLICE("T")) == before + 1);
+    timer_metrics_save(m);
+    fake_tasks_settle(tasks);
+    err_free(timer_metrics_close(m));
+    fake_tasks_settle(tasks);
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     static const struct {
@@ -84,10 +125,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
         {"/config/topics.json", "/config/topics.json.bak", use_topics},
         {"/config/subscriptionGroup.json", "/config/subscriptionGroup.json.bak", use_groups},
         {"/config/consumerOffset.json", "/config/consumerOffset.json.bak", use_offsets},
+        {"/config/delayOffset.json", "/config/delayOffset.json.bak", use_delay_offsets},
+        {"/config/timermetrics", "/config/timermetrics.bak", use_timer_metrics},
     };
     if (!n) return 0;
     log_set_level(LOG_SILENT);
-    size_t which = (p[0] & 3) % 3;
+    size_t which = ((p[0] & 3) | (p[0] & 8) >> 1) % (sizeof files / sizeof *files);
     struct sim_fs *disk = sim_fs_new(1);
     struct fake_tasks tasks;
     fake_tasks_init(&tasks, 1700000000000);

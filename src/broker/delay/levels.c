@@ -11,9 +11,11 @@ enum {
     ENTRIES_AT_ONCE = 64,
     SLICE_MESSAGES = 256,            /* of one turn: others want theirs */
     SLICE_BYTES = 1 << 20,
-    ON_THEIR_WAY_MAX = 8192,         /* messages that the disk has not confirmed yet */
+    ON_THEIR_WAY_MAX = 1024,         /* messages that the disk has not confirmed yet: others wait for the same syncs */
     RETRY_MS = 100,                  /* the original's */
+    SAVE_SOON_MS = 1000,             /* what is delivered after a rest is told in the file: a kill doubles what the file does not tell */
     SAFE_RETRY_MS = 1000,            /* until what was delivered is on disk */
+    WITHHELD_MS = 1000,              /* until the store gives again what a failed sync put in doubt */
     LOOK_AGAIN_MS = 10000,           /* the wall clock may be set while a message waits */
 };
 
@@ -36,6 +38,7 @@ struct level {
     int64_t retry_mono_ms;
     int64_t failed;                  /* first offset whose message the store did not take after all; -1: none */
     size_t on_their_way;
+    bool begun;                      /* what is gone from its queue was skipped */
     struct disk_wait disk;
 };
 
@@ -51,6 +54,7 @@ struct levels {
     int64_t wake_mono_ms;                 /* when it fires, while it is armed */
     struct timer save;
     int64_t safe[DELAY_LEVELS_MAX + 1];   /* delivered when `safe_log` was the end of the log */
+    int64_t saved_mono_ms;
     int64_t safe_log;                     /* -1: nothing waits to be saved */
     int64_t refused_at;                   /* mono_ms; -1: the store takes messages */
     size_t on_their_way;
@@ -73,7 +77,10 @@ static void wake(struct levels *l, int64_t delay_ms)
 static void note_done(struct levels *l, int32_t number, int64_t queue_offset)
 {
     delay_offsets_set(l->broker->delay_offsets, number, queue_offset);
-    if (!l->save.armed && !l->stopped) timer_start(l->broker->tasks, &l->save, l->broker->cfg->store.flush_delay_offsets_ms);
+    if (l->save.armed || l->stopped) return;
+    int64_t interval = l->broker->cfg->store.flush_delay_offsets_ms, ago = tasks_mono_ms(l->broker->tasks) - l->saved_mono_ms;
+    int64_t soonest = interval < SAVE_SOON_MS ? interval : SAVE_SOON_MS;
+    timer_start(l->broker->tasks, &l->save, interval - ago > soonest ? interval - ago : soonest);
 }
 
 /* A power cut takes what the log has not on disk, and must not leave a file behind that says it was delivered. */
@@ -91,6 +98,7 @@ static void save(void *ctx)
     }
     delay_offsets_save(b->delay_offsets, l->safe);
     l->safe_log = -1;
+    l->saved_mono_ms = tasks_mono_ms(b->tasks);
 }
 
 static void passed(struct level *v, int64_t queue_offset)
@@ -248,11 +256,37 @@ static bool slice_is_used_up(const struct levels *l)
     return l->messages >= SLICE_MESSAGES || l->bytes >= SLICE_BYTES || l->on_their_way >= ON_THEIR_WAY_MAX;
 }
 
+static void end_of_queue(struct level *v)
+{
+    struct broker *b = v->levels->broker;
+    bool withheld = v->next < store_max_offset(b->store, SLICE(DELAY_LEVELS_TOPIC), v->number - 1);
+    v->state = withheld ? LEVEL_REFUSED : LEVEL_EMPTY;
+    v->retry_mono_ms = tasks_mono_ms(b->tasks) + WITHHELD_MS;
+}
+
+/* What is older than the log begins is gone. False: not known yet. */
+static bool skip_what_is_gone(struct level *v)
+{
+    struct store *s = v->levels->broker->store;
+    int64_t min = store_min_offset(s, SLICE(DELAY_LEVELS_TOPIC), v->number - 1);
+    if (store_is_cold(s)) {
+        wait_for_disk(v);
+        return false;
+    }
+    if (v->next < min) {
+        log_warn("delay.messages_gone level=%d from=%lld to=%lld text=\"they were removed with old log files\"", v->number, (long long)v->next, (long long)min);
+        v->next = min;
+    }
+    v->begun = true;
+    return true;
+}
+
 /* Delivers what is due; the level's state says then why it stopped. */
 static void run_level(struct level *v)
 {
     struct levels *l = v->levels;
     struct store_entry entries[ENTRIES_AT_ONCE];
+    if (!v->begun && !skip_what_is_gone(v)) return;
     while (!slice_is_used_up(l)) {
         size_t n = store_entries(l->broker->store, SLICE(DELAY_LEVELS_TOPIC), v->number - 1, v->next, ENTRIES_AT_ONCE, entries);
         if (!n && store_is_cold(l->broker->store)) {
@@ -260,7 +294,7 @@ static void run_level(struct level *v)
             return;
         }
         if (!n) {
-            v->state = LEVEL_EMPTY;
+            end_of_queue(v);
             return;
         }
         for (size_t i = 0; i < n; i++) {

@@ -47,11 +47,13 @@ static bool is_printable(struct slice s)
     return true;
 }
 
-static void put_properties(const struct recall_header *h, const struct recall_handle *handle, int64_t now_ms, struct buf *text)
+static void put_properties(struct broker *b, const struct recall_header *h, const struct recall_handle *handle, int64_t now_ms, struct buf *text)
 {
     struct buf key = BUF_EMPTY;
-    buf_put_slice(&key, handle->topic);
-    buf_put_u8(&key, '+');
+    if (b->cfg->store.timer_delete_by_topic) {
+        buf_put_slice(&key, handle->topic);
+        buf_put_u8(&key, '+');
+    }
     buf_put_slice(&key, handle->unique_key);
     properties_put(text, SLICE("TAGS"), SLICE("_RECALL_TAG_"));
     properties_put(text, SLICE("TIMER_DEL_UNIQKEY"), buf_slice(&key));
@@ -69,7 +71,7 @@ static err_t put(struct broker *b, struct call *call, const struct recall_header
     struct buf text = BUF_EMPTY;
     struct appended appended;
     int64_t now = tasks_wall_ms(b->tasks);
-    put_properties(h, handle, now, &text);
+    put_properties(b, h, handle, now, &text);
     struct message m = {
         .topic = handle->topic, .born_ms = now, .born_host = *rpc_conn_remote(call->conn), .body = SLICE("0"), .properties = buf_slice(&text),
     };

@@ -125,7 +125,7 @@ static int64_t next_wake(const struct timed *t)
     bool full = t->on_their_way >= TIMED_ON_THEIR_WAY_MAX;   /* an answer wakes it */
     if (timed_enqueue_is_behind(t) && !full) ms = cfg->timer_stop_enqueue || t->withheld ? PAUSED_MS : 0;
     if (!list_empty(&t->retries)) return smaller(ms, until(t, t->retry_mono_ms));
-    if (t->taking || t->dequeue_fetches == FETCH_RUNS || full || timed_is_behind_start(t)) return ms;
+    if (t->taking || t->dequeue_fetches == FETCH_RUNS || full || timed_is_behind(t)) return ms;
     if (t->take_again_mono_ms >= 0) return smaller(ms, until(t, t->take_again_mono_ms));
     int64_t slot_ms = has_slot_to_send(t) ? 0 : next_slot(t);
     return smaller(ms, slot_ms >= 0 && cfg->timer_stop_dequeue ? PAUSED_MS : slot_ms);
@@ -168,7 +168,8 @@ static void ready(void *ctx)
     b->timer_check = begin->check;
     b->timer_check.flushed = flushed_to ? flushed_to : begin->check.flushed;
     t->ready = true;
-    t->read_ms = first >= 0 && first < now ? first : now;
+    t->read_ms = begin->check.read_ms > 0 && begin->check.read_ms < now ? timed_full_tick(t, begin->check.read_ms) : now;
+    if (first >= 0 && first < t->read_ms) t->read_ms = first;
     b->timer_check.read_ms = t->read_ms;
     t->next = within_queue(b, begin->check.queue_offset);
     t->known_until = store_max_offset(b->store, SLICE(TIMER_TOPIC), 0);

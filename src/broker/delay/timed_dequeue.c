@@ -90,6 +90,7 @@ static void delivered(void *ctx, err_t e)
     }
     if (e) {
         tell_refused(t, e);
+        t->rolled_to = 0;   /* its offset is given to another one; it will have a new one */
         wait_to_retry(t, d);
         return;
     }
@@ -178,6 +179,7 @@ static void send(struct timed *t, struct timed_delivery *d, struct slice record)
     t->on_their_way++;
     t->messages++;
     t->bytes += (size_t)appended.size;
+    if (d->unit.flags & TIMER_ROLLS) t->rolled_to = appended.queue_offset + 1;
     if (d->unit.added_ms != INT64_MAX && !d->counted) timer_metrics_add(b->timer_metrics, topic, -1);
     d->counted = true;
 }
@@ -251,6 +253,19 @@ void timed_retry(struct timed *t)
 
 /* --- a slot --- */
 
+/* What one of the messages that take others back says. */
+struct deletion {
+    bool used;
+    char topic[];
+};
+
+static struct deletion *deletion_new(struct slice topic)
+{
+    struct deletion *d = must_zero(sizeof *d + topic.n + 1);
+    if (topic.n) memcpy(d->topic, topic.p, topic.n);
+    return d;
+}
+
 /* Messages that take others back. False: one is not in memory. */
 static bool collect_deletes(struct timed *t, struct timed_slot *s)
 {
@@ -265,12 +280,22 @@ static bool collect_deletes(struct timed *t, struct timed_slot *s)
             key = properties_get(m.properties, SLICE("TIMER_DEL_UNIQKEY"));
             topic = properties_get(m.properties, SLICE("REAL_TOPIC"));
         }
-        if (key.n) free(map_put(&s->deleted, key, must_dup(topic)));
+        if (key.n) free(map_put(&s->deleted, key, deletion_new(topic)));
         if (record.bytes.n) pin_release(&record);
     }
     return true;
 }
 
+/* A key that takes back messages of this topic; it has done so then. */
+static bool takes_back(struct timed_slot *s, struct slice key, struct slice topic)
+{
+    struct deletion *d = map_get(&s->deleted, key);
+    if (!d || !slice_eq(slice_text(d->topic), topic)) return false;
+    d->used = true;
+    return true;
+}
+
+/* By its unique key, or by topic and unique key: which of them is configured where it was recalled. */
 static bool is_deleted(struct timed_slot *s, struct slice record)
 {
     struct message m;
@@ -281,17 +306,19 @@ static bool is_deleted(struct timed_slot *s, struct slice record)
     buf_put_slice(&key, topic);
     buf_put_u8(&key, '+');
     buf_put_slice(&key, unique);
-    char *of = map_get(&s->deleted, buf_slice(&key));
-    if (of) *of = 0;   /* it has taken something back */
+    bool deleted = takes_back(s, unique, topic) || takes_back(s, buf_slice(&key), topic);
     buf_done(&key);
-    return of;
+    return deleted;
 }
 
 /* One that took nothing back was counted for a message that there is not. */
 static void recount_deletes(struct timed *t, struct timed_slot *s)
 {
     struct map_entry *e;
-    for (size_t at = 0; (e = map_next(&s->deleted, &at));) timer_metrics_add(t->broker->timer_metrics, slice_text(e->value), 1);
+    for (size_t at = 0; (e = map_next(&s->deleted, &at));) {
+        const struct deletion *d = e->value;
+        if (!d->used) timer_metrics_add(t->broker->timer_metrics, slice_text(d->topic), 1);
+    }
 }
 
 /* False: it cannot go on now. */
@@ -375,12 +402,12 @@ static void take_slot(struct timed *t, int64_t slot_ms)
     timers_take(t->timers, slot_ms, &t->take);
 }
 
-/* Messages that came before the end of a tick may take back what is due in it: they are in the wheel first. */
+/* What an earlier run left, and what comes by again, may take back what is due: it is in the wheel first. */
 static bool may_take(const struct timed *t)
 {
     if (t->taking || t->dequeue_fetches == FETCH_RUNS || !list_empty(&t->retries) || timed_slice_is_used_up(t)) return false;
     if (t->take_again_mono_ms >= 0 && tasks_mono_ms(t->broker->tasks) < t->take_again_mono_ms) return false;
-    return !timed_is_behind_start(t);
+    return !timed_is_behind(t);
 }
 
 void timed_dequeue(struct timed *t)

@@ -39,14 +39,12 @@ static int64_t slot_for(const struct timed *t, int64_t out_ms, int64_t now_tick,
 static void put_in_wheel(struct timed *t, const struct timed_message *m, const struct store_entry *entry, int64_t now_tick)
 {
     int32_t flags = TIMER_NORMAL | (m->deletes ? TIMER_DELETES : 0);
-    int64_t slot_ms = slot_for(t, m->out_ms, now_tick, &flags);
+    int64_t slot_ms = slot_for(t, m->out_ms, now_tick, &flags), added_ms = slot_ms < now_tick ? slot_ms : now_tick;
     struct timer_unit u = {
-        .flags = flags, .added_ms = now_tick, .delay_ms = (int32_t)(slot_ms - now_tick), .log_offset = entry->log_offset, .size = entry->size,
+        .flags = flags, .added_ms = added_ms, .delay_ms = (int32_t)(slot_ms - added_ms), .log_offset = entry->log_offset, .size = entry->size,
         .topic_hash = java_hash(m->real_topic),
     };
     while (!timers_add(t->timers, &u)) u.delay_ms += (int32_t)t->tick_ms;   /* the slot still holds what is long due: a tick later, then */
-    slot_ms = timer_unit_time_ms(&u);
-    if (slot_ms < t->read_ms) t->read_ms = slot_ms;   /* the clock was set back */
     timer_metrics_add(t->broker->timer_metrics, m->real_topic, m->deletes ? -1 : 1);
 }
 
@@ -56,11 +54,13 @@ static bool was_delivered(const struct timed *t, const struct timed_message *m)
     return t->lost && timed_full_tick(t, m->out_ms) < t->lost_before_ms;
 }
 
+/* As long as its slot was not taken it goes there, also when it is due already: what takes it back may be there, too. */
 static void place(struct timed *t, const struct timed_message *m, const struct store_entry *entry)
 {
     int64_t now_tick = timed_full_tick(t, tasks_wall_ms(t->broker->tasks));
     if (entry->queue_offset < t->known_until && (timers_has(t->timers, entry->log_offset) || was_delivered(t, m))) return;
-    if (m->out_ms >= now_tick) {
+    if (now_tick < t->read_ms && m->out_ms >= now_tick && m->out_ms < t->read_ms) t->read_ms = timed_full_tick(t, m->out_ms);   /* the clock was set back */
+    if (timed_full_tick(t, m->out_ms) >= t->read_ms) {
         put_in_wheel(t, m, entry, now_tick);
         return;
     }
@@ -89,7 +89,11 @@ static bool look_at(struct timed *t, const struct store_entry *entry)
     return true;
 }
 
-bool timed_is_behind_start(const struct timed *t) { return t->next < t->known_until && !t->broker->cfg->store.timer_stop_enqueue && !t->withheld; }
+bool timed_is_behind(const struct timed *t)
+{
+    bool waits = t->next < t->known_until || t->next < t->rolled_to;
+    return waits && !t->broker->cfg->store.timer_stop_enqueue && !t->withheld;
+}
 
 static void wait_for_disk(struct timed *t)
 {

@@ -10,7 +10,7 @@ enum {
     TIMED_SLICE_MESSAGES = 256,      /* delivered in one turn */
     TIMED_SLICE_BYTES = 1 << 20,
     TIMED_LOOKS = 512,               /* messages of the timer topic looked at in one turn */
-    TIMED_ON_THEIR_WAY_MAX = 8192,   /* messages that the disk has not confirmed yet */
+    TIMED_ON_THEIR_WAY_MAX = 1024,   /* messages that the disk has not confirmed yet: others wait for the same syncs */
 };
 
 /* A slot that was taken: its units, newest first. */
@@ -21,7 +21,7 @@ struct timed_slot {
     struct buf units;                /* struct timer_unit */
     size_t deletes_done;             /* units looked at for messages that take others back, from the newest on … */
     size_t sent;                     /* … and for the others, from the oldest on */
-    struct map deleted;              /* topic+key -> char *, the topic; gone from there when something was taken back */
+    struct map deleted;              /* unique key, or topic+key -> struct deletion */
     size_t outstanding;              /* messages that are not stored yet */
     bool all_sent;
 };
@@ -59,6 +59,7 @@ struct timed {
     enum fetch_state enqueue_fetches;
 
     int64_t read_ms;                 /* slots before it were taken */
+    int64_t rolled_to;               /* behind the last message that went into the timer topic once more: slots wait until it is in the wheel */
     struct list slots;               /* timed_slot, in the order they were taken; the last one may not be sent */
     struct timers_take take;
     struct timed_slot *taking;       /* its units are being read */
@@ -94,9 +95,9 @@ bool timed_enqueue_is_behind(const struct timed *t);
 
 /* --- timed_dequeue.c --- */
 void timed_dequeue(struct timed *t);
-/* It is about to be: what was not looked at may take back what is due. */
-bool timed_is_behind_start(const struct timed *t);
-/* A message of the timer topic that is due when it is looked at. */
+/* There are some that slots wait for. */
+bool timed_is_behind(const struct timed *t);
+/* A message of the timer topic whose slot was taken before it was looked at. */
 void timed_deliver_now(struct timed *t, const struct timer_unit *u, int64_t queue_offset);
 void timed_retry(struct timed *t);
 /* Everything in the wheel is forgotten, and read again from the timer topic. */
