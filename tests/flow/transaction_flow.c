@@ -587,6 +587,26 @@ TEST(transaction, progress_is_noted_while_the_broker_runs_and_then_there_is_noth
     flow_stop(f);
 }
 
+static uint64_t turns_at_rest(struct flow *f)
+{
+    sim_run_for(f->sim, 200000);
+    uint64_t before = sim_turns(f->sim);
+    sim_run_for(f->sim, 600000);
+    return sim_turns(f->sim) - before;
+}
+
+TEST(transaction, a_broker_that_had_transactions_is_as_much_at_rest_as_one_that_had_none)
+{
+    struct flow *f = start(NULL);
+    uint64_t without = turns_at_rest(f);
+    flow_stop(f);
+    f = start(NULL);
+    struct prepared p = prepare(f, "", "x");
+    end_oneway(f, &p, COMMIT);
+    EXPECT(turns_at_rest(f) <= without + 2);
+    flow_stop(f);
+}
+
 /* The end was not written down when the broker died; the message that was committed tells. */
 TEST(transaction, what_was_committed_right_before_a_crash_is_not_committed_again)
 {
