@@ -49,7 +49,8 @@ static void on_stored(void *ctx, err_t e)
         err_free(e);
         metric_add(&t->broker->metrics, end->commits ? METRIC_COMMITS : METRIC_ROLLBACKS, 1);
         if (end->commits) transactions_ended(t, half);
-        else transactions_forget(t, half);   /* its op record is what was stored */
+        if (end->commits && !end->call->oneway) ops_flush(t);   /* answered is written down, also for the original after a kill */
+        if (!end->commits) transactions_forget(t, half);   /* its op record is what was stored */
         call_reply_ok(end->call);
     }
     free(end);
