@@ -277,13 +277,22 @@ bool index_file_times_fit(const struct index_file *f)
     return f->begin_ms > 0 && f->begin_ms <= f->end_ms && seconds_since(f->begin_ms, f->end_ms) == last;
 }
 
+/* An entry may lie in two sectors, of which the disk has the second alone: the first was written before the entry was, and not again. A hash
+ * of 0 is not likely enough to be worth a doubt. */
+static bool has_lost_its_hash(const struct index_file *f, int32_t number)
+{
+    enum { SECTOR = 512 };
+    int64_t at = entry_at(f->shape, number);
+    return at / SECTOR != (at + INDEX_ENTRY_BYTES - 1) / SECTOR && !get_be32(f->bytes + at);
+}
+
 /* Entries are added in the order of the log; what never reached the disk reads as zeros. */
 static bool is_sound(const struct index_file *f, int32_t number, int64_t before)
 {
     const uint8_t *p = f->bytes + entry_at(f->shape, number);
     int64_t at = index_file_offset(f, number);
     return at >= before && at >= f->begin_offset && at <= f->end_offset && (int32_t)get_be32(p + 12) >= 0 &&
-           (int32_t)get_be32(p + 16) < number && (get_be32(p) || at || get_be32(p + 12));
+           (int32_t)get_be32(p + 16) < number && (get_be32(p) || at || get_be32(p + 12)) && !has_lost_its_hash(f, number);
 }
 
 err_t index_file_repair(struct index_file *f)

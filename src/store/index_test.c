@@ -201,6 +201,24 @@ TEST(index_file, damaged_chains_end_instead_of_going_round)
     end(&x);
 }
 
+/* Entry 22 begins 4 bytes before the end of a sector: its hash is all that lies there. */
+TEST(index_file, an_entry_of_which_the_disk_has_the_second_half_alone_ends_what_is_kept)
+{
+    enum { SPLIT = 22 };
+    static const uint8_t lost[4];
+    struct index_fixture x;
+    int64_t at = INDEX_HEADER_BYTES + 7 * INDEX_SLOT_BYTES + SPLIT * INDEX_ENTRY_BYTES, found[10];
+    EXPECT_EQ(at % 512, 508);
+    begin(&x);
+    for (int i = 1; i < SPLIT + 3; i++) add(&x, (uint32_t)i + 100, i * 300, 5000);
+    EXPECT_OK(file_write_at(x.f->file, at, lost, sizeof lost));
+    EXPECT_OK(index_file_repair(x.f));
+    EXPECT_EQ(x.f->next, SPLIT);
+    EXPECT_EQ(x.f->end_offset, (SPLIT - 1) * 300);   /* from there on keys are taken from the log again */
+    EXPECT_EQ(index_file_find(x.f, 100 + SPLIT - 1, 0, INT64_MAX, found, 10), 1);
+    end(&x);
+}
+
 static bool nothing_to_read(void *ctx, int64_t from, struct pinned *out) { return (void)ctx, (void)from, (void)out, false; }
 
 static struct index *empty_index(struct fake_tasks *tasks, const char *folder)

@@ -75,7 +75,7 @@ static void end_oneway(struct flow *f, const struct prepared *p, int32_t outcome
 {
     struct end_transaction_header h = end_fields(p, outcome);
     caller_oneway(f->caller, REQUEST_END_TRANSACTION, &end_transaction_kind, &h, SLICE(""));
-    sim_run_for(f->sim, 50);
+    sim_run_for(f->sim, 5);
 }
 
 static int64_t open_halves(struct flow *f) { return flow_metric(f, "rocketmq_half_messages"); }
@@ -587,6 +587,26 @@ TEST(transaction, progress_is_noted_while_the_broker_runs_and_then_there_is_noth
     flow_stop(f);
 }
 
+static uint64_t turns_at_rest(struct flow *f)
+{
+    sim_run_for(f->sim, 200000);
+    uint64_t before = sim_turns(f->sim);
+    sim_run_for(f->sim, 600000);
+    return sim_turns(f->sim) - before;
+}
+
+TEST(transaction, a_broker_that_had_transactions_is_as_much_at_rest_as_one_that_had_none)
+{
+    struct flow *f = start(NULL);
+    uint64_t without = turns_at_rest(f);
+    flow_stop(f);
+    f = start(NULL);
+    struct prepared p = prepare(f, "", "x");
+    end_oneway(f, &p, COMMIT);
+    EXPECT(turns_at_rest(f) <= without + 2);
+    flow_stop(f);
+}
+
 /* The end was not written down when the broker died; the message that was committed tells. */
 TEST(transaction, what_was_committed_right_before_a_crash_is_not_committed_again)
 {
@@ -644,6 +664,73 @@ TEST(transaction, a_full_disk_leaves_what_it_cannot_end_open_and_writes_ends_dow
     EXPECT_EQ(end(f, &b, ROLLBACK), RESPONSE_SUCCESS);
     EXPECT(messages_in(f, "T") > before);
     EXPECT_EQ(open_halves(f), 0);
+    flow_stop(f);
+}
+
+/* More than one slice of a round, and of reading at a start. */
+static void send_many(struct flow *f, int count, const char *properties)
+{
+    struct send_header h = flow_send_fields("T", 0);
+    int32_t opaque = 0;
+    h.properties = flow_properties(properties);
+    h.born_timestamp = tasks_wall_ms(rpc_tasks(f->loop));
+    for (int i = 0; i < count; i++) {
+        opaque = caller_request(f->caller, REQUEST_SEND_MESSAGE_V2, &send_v2_kind, &h, SLICE("x"));
+        if (i % 100 && i + 1 < count) continue;
+        struct answer *a = caller_reply(f->caller, opaque, 10000);
+        EXPECT(a && a->frame.code == RESPONSE_SUCCESS);
+        answer_free(a);
+    }
+}
+
+/* Of one round. */
+static int64_t count_questions(struct flow *f, int32_t outcome)
+{
+    int64_t n = 0;
+    for (struct asked q; (q = next_question(f, f->caller, n ? 2000 : 35000)).came; n++)
+        if (outcome) end_oneway(f, &q.half, outcome);
+    return n;
+}
+
+TEST(transaction, many_that_are_open_are_read_and_asked_after_in_slices_after_a_crash_too)
+{
+    enum { MANY = 700 };
+    struct flow *f = start(NULL);
+    produce_as(f, f->caller, "c1");
+    send_many(f, MANY, "TRAN_MSG=true;PGROUP=P");
+    EXPECT_EQ(open_halves(f), MANY);
+    EXPECT_EQ(count_questions(f, UNKNOWN), MANY);
+    flow_crash(f);
+    produce_as(f, f->caller, "c1");
+    sim_run_for(f->sim, 1000);
+    EXPECT_EQ(open_halves(f), MANY);
+    EXPECT_EQ(count_questions(f, ROLLBACK), MANY);
+    EXPECT_EQ(open_halves(f), 0);
+    EXPECT_EQ(messages_in(f, "T"), 0);
+    flow_stop(f);
+}
+
+/* A start reads from the oldest one that is open: it must not lie far behind for as long as its producer asked to be left alone. */
+TEST(transaction, an_immune_half_message_that_many_others_have_passed_is_put_back_without_a_question)
+{
+    enum { MANY = 1020 };
+    struct flow *f = start(NULL);
+    produce_as(f, f->caller, "c1");
+    struct prepared p = prepare(f, "CHECK_IMMUNITY_TIME_IN_SECONDS=1000", "first");
+    for (int i = 0; i < MANY; i++) {
+        struct prepared other = prepare(f, "", "x");
+        struct end_transaction_header h = end_fields(&other, ROLLBACK);
+        caller_oneway(f->caller, REQUEST_END_TRANSACTION, &end_transaction_kind, &h, SLICE(""));
+    }
+    EXPECT(!next_question(f, f->caller, 40000).came);
+    EXPECT_EQ(open_halves(f), 1);
+    EXPECT_EQ(messages_in(f, HALF_TOPIC), MANY + 2);
+    struct message newest = flow_pull(f, HALF_TOPIC, 0, MANY + 1, "*").messages[0];
+    EXPECT_TEXT(newest.body, "first");
+    EXPECT_TEXT(properties_get(newest.properties, SLICE("TRANSACTION_CHECK_TIMES")), "0");
+    EXPECT_EQ(end(f, &p, COMMIT), RESPONSE_SUCCESS);   /* its producer knows the first copy alone */
+    EXPECT_EQ(open_halves(f), 0);
+    EXPECT_EQ(messages_in(f, "T"), 1);
     flow_stop(f);
 }
 

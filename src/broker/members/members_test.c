@@ -395,6 +395,25 @@ TEST(members, who_pulls_by_a_newer_subscription_than_it_told_is_asked_for_it_unt
     stop(f);
 }
 
+TEST(members, a_client_is_found_by_its_id_as_long_as_one_connection_has_it)
+{
+    struct fixture *f = start();
+    struct client *first = members_client(&f->members, f->calls[0], SLICE("c"));
+    members_producer(&f->members, first, SLICE("P"));
+    EXPECT(members_producer_by_id(&f->members, SLICE("c")) == first);
+    struct client *second = members_client(&f->members, f->calls[1], SLICE("c"));
+    EXPECT(!members_producer_by_id(&f->members, SLICE("c")));   /* it does not produce yet */
+    members_producer(&f->members, second, SLICE("P"));
+    EXPECT(members_producer_by_id(&f->members, SLICE("c")) == second);
+    members_client(&f->members, f->calls[1], SLICE("other"));   /* it calls itself otherwise now */
+    EXPECT(members_producer_by_id(&f->members, SLICE("other")) == second);
+    EXPECT(!members_producer_by_id(&f->members, SLICE("c")));
+    members_client(&f->members, f->calls[0], SLICE("c"));       /* the next heartbeat of the first */
+    EXPECT(members_producer_by_id(&f->members, SLICE("c")) == first);
+    EXPECT(!members_consumer_by_id(&f->members, SLICE("G"), SLICE("c")));
+    stop(f);
+}
+
 TEST(members, producers_have_groups_of_their_own)
 {
     struct fixture *f = start();

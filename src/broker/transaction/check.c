@@ -8,9 +8,10 @@
 
 #include <stdlib.h>
 
-/* A round looks at all that is open, in slices; of what it puts back so many bytes are under way at once. A half message that is not due
- * is put back only when so many others lie behind it: from the oldest one on a start has to read. */
-enum { LOOKS_AT_ONCE = 4096, DEEDS_AT_ONCE = 32, SLICE_MS = 1, PUTTING_MAX = 8 << 20, BEHIND_MAX = 10000, HOUR_MS = 3600000 };
+/* A round looks at all that is open, in slices; of what it puts back and looks up only so much is under way at once. A half
+ * message that is not due is put back only when so many others came after it, and few of them are open: from the oldest one on a start has to
+ * read. */
+enum { LOOKS_AT_ONCE = 4096, DEEDS_AT_ONCE = 32, SLICE_MS = 1, PUTTING_MAX = 8 << 20, LOOKUPS_MAX = 256, BEHIND_MAX = 1000, BEHIND_OPEN = 4, HOUR_MS = 3600000 };
 
 enum deed { LEAVE, ASK, GIVE_UP, PUT_BACK };
 
@@ -61,6 +62,7 @@ static void send_question(struct putting *p)
     struct rpc_request r = {.code = REQUEST_CHECK_TRANSACTION_STATE, .kind = &check_transaction_kind, .header = &h, .body = buf_slice(&p->question)};
     rpc_conn_request(c->conn, &r);
     metric_add(&b->metrics, METRIC_CHECKS, 1);
+    t->round_asked++;
 }
 
 /* m is the copy that the answer will name. */
@@ -97,13 +99,10 @@ static void putting_free(struct putting *p)
 {
     struct transactions *t = p->t;
     t->putting_bytes -= p->bytes;
-    if (t->waits_for_puts && !t->putting_bytes && !t->broker->stopping) {
-        t->waits_for_puts = false;
-        timer_start(t->broker->tasks, &t->slice, SLICE_MS);
-    }
     buf_done(&p->question);
     buf_done(&p->group);
     free(p);
+    checks_resume(t);
 }
 
 static void on_put(void *ctx, err_t e)
@@ -113,16 +112,16 @@ static void on_put(void *ctx, err_t e)
     struct half *half = halves_find(&t->halves, p->name);
     bool stored = !e || err_code(e) == ERR_FLUSH_DISK_TIMEOUT;
     err_drop(e, "the next round tries again");
-    half->busy = false;
+    transactions_release(t, half);
     if (stored && p->deed == ASK) {
         send_question(p);
     } else if (stored && p->deed == GIVE_UP) {
         metric_add(&t->broker->metrics, METRIC_GIVEN_UP, 1);
         log_warn("transaction.given_up group=\"%.*s\" key=\"%.*s\" asked=%d text=\"it is in TRANS_CHECK_MAX_TIME_TOPIC\"", (int)p->group.n,
                  (const char *)p->group.p, (int)p->key_bytes, p->key, half->checks);
+        t->round_given_up++;
         transactions_ended(t, half);
     }
-    transactions_wake(t);
     putting_free(p);
 }
 
@@ -138,7 +137,7 @@ static void ask_in_place(struct putting *p, struct half *half, const struct mess
 
 static void refused(struct putting *p, struct half *half, const struct message *m, const struct half_facts *facts, err_t e)
 {
-    half->busy = false;
+    transactions_release(p->t, half);
     if (p->deed == ASK && err_code(e) == ERR_MESSAGE_ILLEGAL) ask_in_place(p, half, m, facts);
     err_drop(e, "the next round tries again");
     p->bytes = 0;
@@ -161,7 +160,7 @@ static void put(struct transactions *t, struct half *half, const struct message 
         note_names(p, facts);
         if (deed == ASK) write_question(p, &out, facts);
         if (deed == ASK)
-            log_info("transaction.asked group=\"%.*s\" key=\"%.*s\" topic=\"%.*s\" queue_offset=%lld time=%d", SLICE_ARG(facts->group),
+            log_debug("transaction.asked group=\"%.*s\" key=\"%.*s\" topic=\"%.*s\" queue_offset=%lld time=%d", SLICE_ARG(facts->group),
                      SLICE_ARG(facts->unique_key), SLICE_ARG(facts->topic), (long long)p->at.queue_offset, half->checks + 1);
     }
     buf_done(&text);
@@ -202,7 +201,13 @@ static bool act(struct transactions *t, struct half *half, enum deed deed)
     return true;
 }
 
-bool checks_ask(struct transactions *t, struct half *half) { return act(t, half, ASK); }
+/* One that is not in memory is looked at again as part of a round, which fetches it. */
+void checks_ask(struct transactions *t, struct half *half)
+{
+    if (act(t, half, ASK)) return;
+    t->round_again = true;
+    if (!t->round_runs && !t->broker->stopping) timer_start(t->broker->tasks, &t->slice, SLICE_MS);
+}
 
 /* --- rounds --- */
 
@@ -213,12 +218,15 @@ static enum deed deed_for(struct transactions *t, const struct half *half)
     int64_t immune_ms = half->immunity_ms >= 0 ? half->immunity_ms : cfg->broker.transaction_timeout_ms;
     if (half->checks >= cfg->broker.transaction_check_max || age_ms > cfg->store.clean_reserved_hours * HOUR_MS) return GIVE_UP;
     if (age_ms > immune_ms || age_ms < 0) return ASK;   /* the clock of a producer may be ahead of ours */
-    return t->halves.next - half->queue_offset > BEHIND_MAX ? PUT_BACK : LEAVE;
+    int64_t behind_max = BEHIND_MAX + BEHIND_OPEN * (int64_t)t->halves.count;
+    return t->halves.next - half->queue_offset > behind_max ? PUT_BACK : LEAVE;
 }
 
 static void on_fetched(struct disk_wait *w, bool stopping)
 {
-    if (!stopping) go_on(LIST_OWNER(w, struct transactions, round_disk));
+    struct transactions *t = LIST_OWNER(w, struct transactions, round_disk);
+    t->round_fetches = false;
+    if (!stopping) go_on(t);
 }
 
 /* What was reached in an earlier round counts when the log is on disk up to there. */
@@ -234,11 +242,35 @@ static bool is_idle(const struct transactions *t)
     return !t->halves.count && t->reached.half_offset == t->committed.half_offset && t->reached.op_offset == t->committed.op_offset;
 }
 
+/* One line for what happened since the last one. */
+static void tell_round(struct transactions *t)
+{
+    if (t->round_asked || t->round_given_up)
+        log_info("transaction.round open=%zu asked=%u given_up=%u", t->halves.count, t->round_asked, t->round_given_up);
+    t->round_asked = t->round_given_up = 0;
+}
+
 static void end_round(struct transactions *t)
 {
+    if (t->round_again) {
+        t->round_again = false;
+        halves_walk_again(&t->halves);
+        timer_start(t->broker->tasks, &t->slice, SLICE_MS);
+        return;
+    }
     t->round_runs = false;
+    tell_round(t);
     note_progress(t);
     if (!is_idle(t)) checks_arm(t);
+}
+
+static bool is_crowded(const struct transactions *t) { return t->putting_bytes > PUTTING_MAX || t->lookup_count >= LOOKUPS_MAX; }
+
+void checks_resume(struct transactions *t)
+{
+    if (!t->round_waits || is_crowded(t) || t->broker->stopping) return;
+    t->round_waits = false;
+    timer_start(t->broker->tasks, &t->slice, SLICE_MS);
 }
 
 static void go_on(struct transactions *t)
@@ -247,9 +279,9 @@ static void go_on(struct transactions *t)
     int looks = 0, deeds = 0;
     while ((half = halves_walk_next(&t->halves))) {
         enum deed deed = half->busy ? LEAVE : deed_for(t, half);
-        if (t->putting_bytes > PUTTING_MAX) {
+        if (is_crowded(t)) {
             halves_walk_back(&t->halves, half);
-            t->waits_for_puts = true;
+            t->round_waits = true;
             return;
         }
         if (deeds == DEEDS_AT_ONCE || looks++ == LOOKS_AT_ONCE) {
@@ -262,13 +294,21 @@ static void go_on(struct transactions *t)
         if (act(t, half, deed)) continue;
         halves_walk_back(&t->halves, half);
         t->round_disk.go_on = on_fetched;
+        t->round_fetches = true;
         disk_wait(t->broker, &t->round_disk);
         return;
     }
     end_round(t);
 }
 
-static void on_slice(void *ctx) { go_on(ctx); }
+static void on_slice(void *ctx)
+{
+    struct transactions *t = ctx;
+    if (t->round_fetches) return;
+    if (!t->round_runs) halves_walk_again(&t->halves);   /* it had ended */
+    t->round_runs = true;
+    go_on(t);
+}
 
 static void on_round(void *ctx)
 {

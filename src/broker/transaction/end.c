@@ -42,17 +42,17 @@ static void on_stored(void *ctx, err_t e)
     struct ending *end = ctx;
     struct transactions *t = end->t;
     struct half *half = halves_find(&t->halves, end->name);
-    half->busy = false;
+    transactions_release(t, half);
     if (e && err_code(e) != ERR_FLUSH_DISK_TIMEOUT) {   /* not stored: it stays open */
         call_fail(end->call, e);
     } else {
         err_free(e);
         metric_add(&t->broker->metrics, end->commits ? METRIC_COMMITS : METRIC_ROLLBACKS, 1);
         if (end->commits) transactions_ended(t, half);
-        else transactions_forget(t, half);   /* its op record is what was stored */
+        if (end->commits && !end->call->oneway) ops_flush(t);   /* answered is written down, also for the original after a kill */
+        if (!end->commits) transactions_forget(t, half);   /* its op record is what was stored */
         call_reply_ok(end->call);
     }
-    transactions_wake(t);
     free(end);
 }
 
@@ -91,7 +91,7 @@ static void end_it(struct transactions *t, struct call *call, const struct end_t
     half->busy = true;
     err_t e = commits ? commit(end, h, m, facts) : ops_write(t, half, on_stored, end);
     if (!e) return;
-    half->busy = false;
+    transactions_release(t, half);
     free(end);
     log_warn("transaction.not_ended group=\"%.*s\" key=\"%.*s\" why=\"%s\"", SLICE_ARG(facts->group), SLICE_ARG(facts->unique_key), err_text(e));
     call_fail(call, e);
@@ -102,13 +102,15 @@ static void end_when_known(struct transactions *t, struct call *call, const stru
                            const struct half_facts *facts)
 {
     struct half *half = halves_find(&t->halves, facts->first_offset);
-    if (m->queue_offset >= t->halves.next || (half && half->busy)) {
-        transactions_later(t, call);
+    if (m->queue_offset >= t->halves.next) {
+        transactions_later(t, NULL, call);
+    } else if (half && half->busy) {
+        transactions_later(t, half, call);
     } else if (!half) {
         call_reply(call, RESPONSE_SUCCESS, "the transaction has ended already", NULL, NULL, (struct slice){NULL, 0});
     } else if (!half->sure) {
         transactions_look_up(t, half, m, facts, false);
-        transactions_later(t, call);
+        transactions_later(t, half, call);
     } else {
         end_it(t, call, h, half, m, facts);
     }
@@ -131,7 +133,7 @@ void handle_end_transaction(struct broker *b, struct call *call)
     } else if (!has_outcome(&h)) {
         call_drop(call);   /* it is asked later, or again; as with the original there is no answer */
     } else if (!b->transactions->ready) {
-        transactions_later(b->transactions, call);
+        transactions_later(b->transactions, NULL, call);
     } else if ((e = find_record(b, h.commit_log_offset, &record, &m, &facts))) {
         if (!store_is_cold(b->store)) {
             call_fail(call, e);

@@ -1,5 +1,6 @@
 #include "broker/transaction/halves.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void halves_init(struct halves *h)
@@ -59,13 +60,13 @@ struct half *halves_see(struct halves *h, const struct half *copy)
     struct half *half = halves_find(h, copy->first_offset);
     if (half) {
         leave(h, half);
-        bool sure = half->sure, busy = half->busy;
-        *half = *copy;
-        half->sure = sure;
-        half->busy = busy;
+        half->queue_offset = copy->queue_offset;
+        half->log_offset = copy->log_offset;
+        half->checks = copy->checks;
     } else {
         half = must_alloc(sizeof *half);
         *half = *copy;
+        list_init(&half->late);
         map_put(&h->by_name, name_of(&half->first_offset), half);
         h->count++;
     }
@@ -75,6 +76,7 @@ struct half *halves_see(struct halves *h, const struct half *copy)
 
 void halves_remove(struct halves *h, struct half *half)
 {
+    assert(list_empty(&half->late));
     leave(h, half);
     map_remove(&h->by_name, name_of(&half->first_offset));
     h->count--;
@@ -93,6 +95,8 @@ void halves_walk(struct halves *h)
     h->walk = h->open.head.next;
     h->walk_end = h->next;
 }
+
+void halves_walk_again(struct halves *h) { h->walk = h->open.head.next; }
 
 struct half *halves_walk_next(struct halves *h)
 {

@@ -3,7 +3,7 @@
  * Shape    a half message may be put back, behind the others; then it has a newer copy, and the offset of the first one names it
  * Units    offsets count entries of the half queue, or of the op queue
  * Threads  loop
- * Owns     its struct halfs; one is valid until halves_remove() */
+ * Owns     its struct halfs; one is valid until halves_remove(), when nobody waits for it any more */
 #ifndef SKYLARK_BROKER_HALVES_H
 #define SKYLARK_BROKER_HALVES_H
 
@@ -21,6 +21,7 @@ struct half {
     int32_t checks;          /* how often its producer was asked */
     bool sure;               /* an earlier run of a server cannot have ended it unnoticed */
     bool busy;               /* something is under way with it */
+    struct list late;        /* the owner's: who waits until it is not */
 };
 
 /* An op record, and the largest offset of a half message that it names. */
@@ -63,6 +64,8 @@ int64_t halves_begin(const struct halves *h);
 
 /* A walk over those that are there when it begins, once; they may be removed and moved meanwhile. */
 void halves_walk(struct halves *h);
+/* From the beginning once more, over those that were there when it began. */
+void halves_walk_again(struct halves *h);
 /* NULL at the end. */
 struct half *halves_walk_next(struct halves *h);
 /* The next one is `half`, again. */

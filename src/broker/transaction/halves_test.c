@@ -68,8 +68,14 @@ TEST(halves, a_walk_sees_each_once_though_they_go_and_are_put_back_meanwhile)
     see(&h, 7, 4);
     EXPECT_EQ(halves_walk_next(&h)->first_offset, 5);
     EXPECT(!halves_walk_next(&h));
+    halves_walk_again(&h);
+    EXPECT_EQ(halves_walk_next(&h)->first_offset, 3);
+    EXPECT_EQ(halves_walk_next(&h)->first_offset, 5);
+    EXPECT(!halves_walk_next(&h));
     halves_walk(&h);
     EXPECT_EQ(halves_walk_next(&h)->first_offset, 3);
+    EXPECT_EQ(halves_walk_next(&h)->first_offset, 5);
+    EXPECT_EQ(halves_walk_next(&h)->first_offset, 0);
     halves_done(&h);
 }
 

@@ -72,7 +72,7 @@ void handle_open_transactions(struct broker *b, struct call *call)
         return;
     }
     if (!b->transactions->ready) {
-        transactions_later(b->transactions, call);
+        transactions_later(b->transactions, NULL, call);
         return;
     }
     list_open(b, &h, &arena, &list);
@@ -102,9 +102,8 @@ static void on_resumed(void *ctx, err_t e)
 {
     struct resuming *r = ctx;
     struct half *half = r->name >= 0 ? halves_find(&r->t->halves, r->name) : NULL;
-    if (half) half->busy = false;
+    if (half) transactions_release(r->t, half);
     reply_outcome(r->call, e);
-    transactions_wake(r->t);
     free(r);
 }
 
@@ -136,7 +135,7 @@ void handle_resume_check_half(struct broker *b, struct call *call)
     err_t e = header_decode(&resume_check_half_kind, call->frame, &h);
     if (!e) e = offset_id_parse(h.msg_id, &host, &log_offset);
     if (!e && !b->transactions->ready) {
-        transactions_later(b->transactions, call);
+        transactions_later(b->transactions, NULL, call);
         return;
     }
     if (!e) e = store_record_at(b->store, log_offset, &record);

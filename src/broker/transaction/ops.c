@@ -100,6 +100,7 @@ void ops_flush(struct transactions *t)
     int64_t largest = t->ops_largest;
     size_t at = 0;
     err_t e = NULL;
+    if (!all.n) return;
     t->ops = BUF_EMPTY;
     t->ops_largest = -1;
     t->ops_refused = false;

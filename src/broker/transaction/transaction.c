@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-enum { READS_AT_ONCE = 8, READ_MESSAGES = 32, READ_BYTES = 1 << 20, NEXT_MS = 1, LATE_MAX = 65536 };
+/* Of what arrives in a turn all is read in it, as a rule: ends come as fast as half messages do. */
+enum { READS_AT_ONCE = 64, READ_MESSAGES = 64, READ_BYTES = 1 << 20, LATE_MAX = 65536 };
 
 static const struct slice group = {(const uint8_t *)"CID_RMQ_SYS_TRANS", 17};
 
@@ -92,6 +93,8 @@ static bool read_more(struct transactions *t)
     return true;
 }
 
+static void begin_again(struct transactions *t, struct list *late);
+
 static void is_read(struct transactions *t)
 {
     if (!t->ready) {
@@ -99,7 +102,7 @@ static void is_read(struct transactions *t)
         halves_forget_ended(&t->halves);
         if (t->halves.count) log_info("transaction.open count=%zu text=\"of an earlier run\"", t->halves.count);
     }
-    transactions_wake(t);
+    begin_again(t, &t->late);
 }
 
 static void on_fetched(struct disk_wait *w, bool stopping);
@@ -119,7 +122,7 @@ static void read_on(struct transactions *t)
         disk_wait(b, &t->disk);
         return;
     }
-    timer_start(b->tasks, &t->more, NEXT_MS);
+    timer_start(b->tasks, &t->more, 0);
 }
 
 static void on_fetched(struct disk_wait *w, bool stopping)
@@ -164,33 +167,49 @@ static void go_on(struct late_call *late, bool stopping)
     free(late);
 }
 
-void transactions_later(struct transactions *t, struct call *call)
+void transactions_later(struct transactions *t, struct half *half, struct call *call)
 {
     if (t->late_count == LATE_MAX) {
         call_fail(call, err_new(ERR_BUSY, "%d requests wait for transactions to be known", LATE_MAX));
         return;
     }
-    list_add(&t->late, &late_new(t, call)->node);
+    list_add(half ? &half->late : &t->late, &late_new(t, call)->node);
     t->late_count++;
 }
 
-static void on_late(void *ctx)
+static void let_go_on(struct transactions *t, struct list *calls)
 {
-    struct transactions *t = ctx;
-    struct list due;
-    list_move(&t->late, &due);
-    t->late_count = 0;
-    while (!list_empty(&due)) {
-        struct late_call *late = LIST_OWNER(list_first(&due), struct late_call, node);
+    while (!list_empty(calls)) {
+        struct late_call *late = LIST_OWNER(list_first(calls), struct late_call, node);
         list_remove(&late->node);
+        t->late_count--;
         go_on(late, t->broker->stopping);
     }
 }
 
-/* In a turn of their own: whoever calls may be in the middle of something. */
-void transactions_wake(struct transactions *t)
+static void on_due(void *ctx)
 {
-    if (t->late_count && !t->wake.armed) timer_start(t->broker->tasks, &t->wake, 0);
+    struct transactions *t = ctx;
+    struct list due;
+    list_move(&t->due, &due);   /* what waits again does so behind these */
+    let_go_on(t, &due);
+}
+
+/* In a turn of their own: whoever tells may be in the middle of something. */
+static void begin_again(struct transactions *t, struct list *late)
+{
+    while (!list_empty(late)) {
+        struct list_node *node = list_first(late);
+        list_remove(node);
+        list_add(&t->due, node);
+    }
+    if (!list_empty(&t->due) && !t->wake.armed) timer_start(t->broker->tasks, &t->wake, 0);
+}
+
+void transactions_release(struct transactions *t, struct half *half)
+{
+    half->busy = false;
+    begin_again(t, &half->late);
 }
 
 static void late_fetched(struct disk_wait *w, bool stopping) { go_on(LIST_OWNER(w, struct late_call, disk), stopping); }
@@ -234,6 +253,7 @@ static bool has_ended(const struct lookup *l, const struct store_found *found)
 static void lookup_free(struct lookup *l)
 {
     if (l->t) list_remove(&l->node);
+    if (l->t) l->t->lookup_count--;
     buf_done(&l->texts);
     free(l);
 }
@@ -242,15 +262,14 @@ static void looked_up(struct lookup *l, bool ended)
 {
     struct transactions *t = l->t;
     struct half *half = halves_find(&t->halves, l->name);
-    half->busy = false;
     half->sure = true;
+    transactions_release(t, half);
     if (ended) {
         log_info("transaction.ended_before queue_offset=%lld key=\"%.*s\"", (long long)half->queue_offset, SLICE_ARG(l->key));
         transactions_ended(t, half);
     } else if (l->ask) {
-        checks_ask(t, half);   /* not in memory: the next round asks */
+        checks_ask(t, half);
     }
-    transactions_wake(t);
 }
 
 static void on_found(void *ctx, struct store_found *found)
@@ -262,8 +281,10 @@ static void on_found(void *ctx, struct store_found *found)
         look(l);
         return;
     }
-    if (l->t) looked_up(l, ended);
+    struct transactions *t = l->t;
+    if (t) looked_up(l, ended);
     lookup_free(l);
+    if (t) checks_resume(t);
 }
 
 static void look(struct lookup *l)
@@ -297,6 +318,7 @@ void transactions_look_up(struct transactions *t, struct half *half, const struc
     if (half->checks >= t->broker->cfg->broker.transaction_check_max) l->places |= 1 << GIVEN_UP;
     l->ask = ask;
     list_add(&t->lookups, &l->node);
+    t->lookup_count++;
     half->busy = true;
     look(l);
 }
@@ -339,9 +361,10 @@ struct transactions *transactions_new(struct broker *b)
     t->broker = b;
     halves_init(&t->halves);
     list_init(&t->late);
+    list_init(&t->due);
     list_init(&t->lookups);
     timer_init(&t->more, on_more, t);
-    timer_init(&t->wake, on_late, t);
+    timer_init(&t->wake, on_due, t);
     ops_init(t);
     checks_init(t);
     t->halves.next = begin_of(b, HALF_TOPIC);
@@ -358,7 +381,9 @@ void transactions_end(struct transactions *t)
     timer_stop(t->broker->tasks, &t->more);
     timer_stop(t->broker->tasks, &t->wake);
     checks_end(t);
-    on_late(t);
+    let_go_on(t, &t->late);
+    let_go_on(t, &t->due);
+    LIST_EACH(&t->halves.open, node) let_go_on(t, &LIST_OWNER(node, struct half, node)->late);
     ops_flush(t);
     timer_stop(t->broker->tasks, &t->ops_timer);
     LIST_EACH(&t->lookups, node) {

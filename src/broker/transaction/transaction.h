@@ -37,10 +37,12 @@ struct transactions {
     struct disk_wait disk;
 
     /* Requests that came too early, and half messages that are looked for. */
-    struct list late;
-    size_t late_count;
+    struct list late;               /* struct late_call: until what arrived is read */
+    struct list due;                /* those that begin again now */
+    size_t late_count;              /* of both, and of those that wait for one half message */
     struct timer wake;
     struct list lookups;
+    size_t lookup_count;
 
     /* Ends that are not written down yet. */
     struct buf ops;                 /* "12,15," */
@@ -53,7 +55,11 @@ struct transactions {
     struct timer slice;
     struct disk_wait round_disk;
     bool round_runs;
-    bool waits_for_puts;            /* so many bytes are being put back that the round goes on when they are */
+    bool round_waits;               /* so much is under way that the round goes on later */
+    bool round_fetches;             /* it goes on when a worker has read something */
+    bool round_again;               /* it passed one whose record has left memory since */
+    uint32_t round_asked;
+    uint32_t round_given_up;
     size_t putting_bytes;
     uint32_t turn;                  /* which producer of a group is asked next */
     struct transaction_progress reached, committed;
@@ -68,12 +74,12 @@ void transactions_end(struct transactions *t);
 /* After it. `clean`: everything is on disk. */
 void transactions_free(struct transactions *t, bool clean);
 
-/* The request begins again when more is known; takes the call. */
-void transactions_later(struct transactions *t, struct call *call);
+/* The request begins again when that half message is not busy any more, or (NULL) when what arrived is read; takes the call. */
+void transactions_later(struct transactions *t, struct half *half, struct call *call);
 /* The same, when bytes that it needed are in memory. */
 void transactions_fetch(struct transactions *t, struct call *call);
-/* Requests that came too early are looked at again. */
-void transactions_wake(struct transactions *t);
+/* It is not busy any more; who waits for it begins again. */
+void transactions_release(struct transactions *t, struct half *half);
 
 /* Whether an earlier run has committed it, or given it up, is looked up; the half message is busy until that is known. Then, if not, and `ask` is set, its
  * producer is asked. */
@@ -105,7 +111,9 @@ void checks_init(struct transactions *t);
 void checks_end(struct transactions *t);
 /* There is something that has to be looked at in the next round. */
 void checks_arm(struct transactions *t);
-/* False: its record is not in memory. The half message is sure, and not busy. */
-bool checks_ask(struct transactions *t, struct half *half);
+/* Less is under way: a round that waits for that goes on. */
+void checks_resume(struct transactions *t);
+/* The half message is sure, and not busy. */
+void checks_ask(struct transactions *t, struct half *half);
 
 #endif
