@@ -6,7 +6,9 @@
 
 void members_init(struct members *m, struct tasks *tasks, void (*changed)(void *ctx, struct member_group *g), void *ctx)
 {
-    *m = (struct members){.tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .by_id = MAP_EMPTY, .changed = changed, .ctx = ctx};
+    *m = (struct members){
+        .tasks = tasks, .consumers = MAP_EMPTY, .producers = MAP_EMPTY, .clients = MAP_EMPTY, .by_id = MAP_EMPTY, .changed = changed, .ctx = ctx,
+    };
 }
 
 /* --- clients --- */
