@@ -4,7 +4,8 @@
 
 /* --- 221, 223 --- */
 
-static const struct bean_by_bean_of offset_by_queue = {&message_queue_bean, NULL, offsetof(struct queue_offset_row, offset), sizeof(struct queue_offset_row)};
+static const struct bean_by_bean_of offset_by_queue = {&message_queue_bean, NULL, offsetof(struct queue_offset_row, offset),
+                                                       sizeof(struct queue_offset_row)};
 static const struct bean_field client_queues = ROW(client_offsets, queues, NULL, by_bean, &offset_by_queue);
 static const struct bean_named_of by_client = {&client_queues, offsetof(struct client_offsets, client), sizeof(struct client_offsets)};
 static const struct bean_field status_rows[] = {

@@ -403,13 +403,15 @@ TEST(relay, what_a_group_subscribes_to_and_who_produces_is_told)
     struct caller *c = flow_caller(f);
     flow_subscribe(f, c, "c1", "G", "T", "A || B", 5);
     struct subscription_by_consumer_header h = {.group = SLICE("G"), .topic = SLICE("T")};
-    read_body(f, caller_call(f->caller, REQUEST_QUERY_SUBSCRIPTION_BY_CONSUMER, &subscription_by_consumer_kind, &h, SLICE("")), &group_subscription_bean, &s);
+    int32_t code = REQUEST_QUERY_SUBSCRIPTION_BY_CONSUMER;
+    read_body(f, caller_call(f->caller, code, &subscription_by_consumer_kind, &h, SLICE("")), &group_subscription_bean, &s);
     EXPECT(s.subscription);
     EXPECT_TEXT(s.subscription->expression, "A || B");
     h.topic = SLICE("other");
-    read_body(f, caller_call(f->caller, REQUEST_QUERY_SUBSCRIPTION_BY_CONSUMER, &subscription_by_consumer_kind, &h, SLICE("")), &group_subscription_bean, &s);
+    read_body(f, caller_call(f->caller, code, &subscription_by_consumer_kind, &h, SLICE("")), &group_subscription_bean, &s);
     EXPECT(!s.subscription);
-    answer_free(caller_call(c, REQUEST_HEART_BEAT, NULL, NULL, SLICE("{\"clientID\":\"c1\",\"consumerDataSet\":[],\"producerDataSet\":[{\"groupName\":\"P\"}]}")));
+    struct slice hello = SLICE("{\"clientID\":\"c1\",\"consumerDataSet\":[],\"producerDataSet\":[{\"groupName\":\"P\"}]}");
+    answer_free(caller_call(c, REQUEST_HEART_BEAT, NULL, NULL, hello));
     read_body(f, caller_call(f->caller, REQUEST_GET_ALL_PRODUCER_INFO, NULL, NULL, SLICE("")), &producer_table_bean, &table);
     EXPECT_EQ(table.groups.count, 1);
     EXPECT_TEXT(table.groups.items[0].group, "P");

@@ -458,6 +458,59 @@ TEST(transaction, what_nobody_decides_on_is_given_up_after_so_many_questions_and
     flow_stop(f);
 }
 
+static int32_t resume(struct flow *f, int64_t log_offset, char *remark)
+{
+    char id[MESSAGE_ID_TEXT];
+    struct addr host;
+    EXPECT_OK(addr_parse(SLICE("127.0.0.2:10911"), &host));
+    struct resume_check_half_header h = {.msg_id = slice_of(id, offset_id_format(&host, log_offset, id))};
+    return flow_code(f, REQUEST_RESUME_CHECK_HALF_MESSAGE, &resume_check_half_kind, &h, NULL, remark);
+}
+
+TEST(transaction, one_that_is_open_is_resumed_as_itself_and_others_not_at_all)
+{
+    char remark[512];
+    struct flow *f = start(NULL);
+    produce_as(f, f->caller, "c1");
+    struct prepared a = prepare(f, "", "a"), b = prepare(f, "", "b");
+    EXPECT(next_question(f, f->caller, 40000).came && next_question(f, f->caller, 40000).came);
+    EXPECT_EQ(resume(f, a.log_offset, remark), RESPONSE_SUCCESS);   /* by an older copy */
+    EXPECT_EQ(open_halves(f), 2);
+    EXPECT_EQ(end(f, &b, COMMIT), RESPONSE_SUCCESS);
+    EXPECT_EQ(resume(f, b.log_offset, remark), RESPONSE_SYSTEM_ERROR);
+    assert_string_equal(remark, "the transaction has ended already");
+    EXPECT_EQ(resume(f, flow_pull(f, "T", 0, 0, "*").messages[0].log_offset, remark), RESPONSE_SYSTEM_ERROR);
+    assert_string_equal(remark, "the message is no half message");
+    EXPECT(resume(f, 1, remark) != RESPONSE_SUCCESS);
+    struct asked q = next_question(f, f->caller, 40000);
+    EXPECT(q.came);
+    EXPECT_TEXT(properties_get(q.shown.properties, SLICE("TRANSACTION_CHECK_TIMES")), "1");
+    EXPECT_EQ(answer_question(f, &q, COMMIT), RESPONSE_SUCCESS);
+    EXPECT_EQ(messages_in(f, "T"), 2);
+    EXPECT_EQ(open_halves(f), 0);
+    flow_stop(f);
+}
+
+/* The end of one, and the storing of another, are under way when the broker stops. */
+TEST(transaction, what_is_being_ended_when_the_broker_stops_is_ended_or_open_afterwards)
+{
+    static const char *const settings[] = {"flushDiskType=SYNC_FLUSH", NULL};
+    for (int64_t ms = 0; ms < 6; ms++) {
+        struct flow *f = start(settings);
+        struct prepared a = prepare(f, "", "a"), b = prepare(f, "", "b");
+        struct end_transaction_header ha = end_fields(&a, COMMIT), hb = end_fields(&b, ROLLBACK);
+        caller_request(f->caller, REQUEST_END_TRANSACTION, &end_transaction_kind, &ha, SLICE(""));
+        caller_request(f->caller, REQUEST_END_TRANSACTION, &end_transaction_kind, &hb, SLICE(""));
+        sim_run_for(f->sim, ms);
+        flow_restart(f);
+        EXPECT_EQ(end(f, &a, COMMIT), RESPONSE_SUCCESS);
+        EXPECT_EQ(end(f, &b, ROLLBACK), RESPONSE_SUCCESS);
+        EXPECT_EQ(messages_in(f, "T"), 1);
+        EXPECT_EQ(open_halves(f), 0);
+        flow_stop(f);
+    }
+}
+
 TEST(transaction, what_is_put_back_too_often_to_grow_is_asked_after_where_it_is)
 {
     static const char *const settings[] = {"transactionCheckMax=2", NULL};
@@ -770,5 +823,42 @@ TEST(transaction, those_that_are_open_are_listed_a_page_at_a_time)
     EXPECT_EQ(list.rows.items[0].queue_offset, 4);
     h = (struct open_transactions_header){.topic = SLICE("other")};
     EXPECT_EQ(list_open(f, &h).rows.count, 0);
+    flow_stop(f);
+}
+
+/* --- delayed --- */
+
+TEST(transaction, a_delayed_message_waits_from_its_commit_on)
+{
+    static const char *const waits[] = {"DELAY=2", "TIMER_DELAY_MS=5000"};
+    for (size_t i = 0; i < 2; i++) {
+        struct flow *f = flow_start(NULL);
+        flow_make_topic(f, "T", 1);
+        struct prepared p = prepare(f, waits[i], "later");
+        sim_run_for(f->sim, 5500);   /* longer than the delay, shorter than transactionTimeOut: what is not committed does not come */
+        EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").max, 0);
+        int64_t committed_ms = sim_now_ms(f->sim);
+        EXPECT_EQ(end(f, &p, COMMIT), RESPONSE_SUCCESS);
+        while (!flow_pull(f, "T", 0, 0, "*").max && sim_now_ms(f->sim) < committed_ms + 10000) sim_run_for(f->sim, 50);
+        struct pulled got = flow_pull(f, "T", 0, 0, "*");
+        EXPECT_EQ(got.count, 1);
+        EXPECT_TEXT(got.messages[0].body, "later");
+        EXPECT(sim_now_ms(f->sim) - committed_ms >= (i ? 4900 : 5000));   /* a time counts from when it was said */
+        EXPECT_EQ(open_halves(f), 0);
+        flow_stop(f);
+    }
+}
+
+TEST(transaction, a_delayed_message_is_committed_once_through_a_crash_while_it_waits)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    struct prepared p = prepare(f, "DELAY=3", "later");
+    EXPECT_EQ(end(f, &p, COMMIT), RESPONSE_SUCCESS);
+    flow_crash(f);
+    end(f, &p, COMMIT);   /* its producer is not sure */
+    sim_run_for(f->sim, 60000);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").max, 1);
+    EXPECT_EQ(open_halves(f), 0);
     flow_stop(f);
 }

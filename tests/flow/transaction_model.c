@@ -181,7 +181,8 @@ static void print_fates(const struct run *r)
 {
     for (int i = 0; i < r->begun; i++) {
         const struct fate *f = &r->fates[i];
-        printf("id %d decision %d acknowledged %d ended %d in topic %d given up %d\n", i, f->decision, f->acknowledged, f->ended, f->in_topic, f->given_up);
+        printf("id %d decision %d acknowledged %d ended %d in topic %d given up %d\n", i, f->decision, f->acknowledged, f->ended, f->in_topic,
+               f->given_up);
     }
 }
 

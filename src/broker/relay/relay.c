@@ -177,7 +177,8 @@ static void ask_status(struct status *s, struct client *c, const struct consumer
     p->client_id = must_strdup(c->id);
     s->waits++;
     struct rpc_request r = {
-        .code = REQUEST_GET_CONSUMER_STATUS_FROM_CLIENT, .kind = &consumer_status_kind, .header = &out, .timeout_ms = STATUS_MS, .done = on_status, .ctx = p,
+        .code = REQUEST_GET_CONSUMER_STATUS_FROM_CLIENT, .kind = &consumer_status_kind, .header = &out, .timeout_ms = STATUS_MS,
+        .done = on_status, .ctx = p,
     };
     rpc_conn_request(c->conn, &r);
 }

@@ -11,7 +11,10 @@
 /* A round looks at all that is open, in slices; of what it puts back and looks up only so much is under way at once. A half
  * message that is not due is put back only when so many others came after it, and few of them are open: from the oldest one on a start has to
  * read. */
-enum { LOOKS_AT_ONCE = 4096, DEEDS_AT_ONCE = 32, SLICE_MS = 1, PUTTING_MAX = 8 << 20, LOOKUPS_MAX = 256, BEHIND_MAX = 1000, BEHIND_OPEN = 4, HOUR_MS = 3600000 };
+enum {
+    LOOKS_AT_ONCE = 4096, DEEDS_AT_ONCE = 32, SLICE_MS = 1, PUTTING_MAX = 8 << 20, LOOKUPS_MAX = 256, BEHIND_MAX = 1000, BEHIND_OPEN = 4,
+    HOUR_MS = 3600000,
+};
 
 enum deed { LEAVE, ASK, GIVE_UP, PUT_BACK };
 

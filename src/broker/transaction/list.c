@@ -31,7 +31,8 @@ static void add_row(const struct half *half, const struct half_facts *facts, str
 }
 
 /* False: not in memory. */
-static bool show(struct broker *b, const struct half *half, const struct open_transactions_header *h, struct arena *arena, struct open_transactions *list)
+static bool show(struct broker *b, const struct half *half, const struct open_transactions_header *h, struct arena *arena,
+                 struct open_transactions *list)
 {
     struct pinned record;
     struct message m;

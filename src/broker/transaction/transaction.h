@@ -81,8 +81,8 @@ void transactions_fetch(struct transactions *t, struct call *call);
 /* It is not busy any more; who waits for it begins again. */
 void transactions_release(struct transactions *t, struct half *half);
 
-/* Whether an earlier run has committed it, or given it up, is looked up; the half message is busy until that is known. Then, if not, and `ask` is set, its
- * producer is asked. */
+/* Whether an earlier run has committed it, or given it up, is looked up; the half message is busy until that is known. Then, if not, and
+ * `ask` is set, its producer is asked. */
 void transactions_look_up(struct transactions *t, struct half *half, const struct message *m, const struct half_facts *facts, bool ask);
 /* It is committed, rolled back or given up: writes that down soon, and forgets it. */
 void transactions_ended(struct transactions *t, struct half *half);
