@@ -57,7 +57,9 @@ static struct timers_fixture *start(uint64_t seed, int64_t log_file_bytes)
     f->read_ms = NOW_MS;
     fake_tasks_init(&f->tasks, NOW_MS);
     EXPECT_OK(fs_make_durable_folder(sim_fs_disk(f->disk), "/store/config"));
-    f->options = (struct timers_options){.root = "/store", .tick_ms = TICK_MS, .log_file_bytes = log_file_bytes, .ready = on_ready, .flushed = on_flushed, .ctx = f};
+    f->options = (struct timers_options){
+        .root = "/store", .tick_ms = TICK_MS, .log_file_bytes = log_file_bytes, .ready = on_ready, .flushed = on_flushed, .ctx = f,
+    };
     f->take.done = on_taken;
     open_timers(f);
     EXPECT_EQ(f->ready, 1);
