@@ -58,7 +58,8 @@ static err_t read_wheel(struct timer_load *l)
     err_free(e);
     e = missing ? NULL : file_size(f, &size);
     if (!e && size == WHEEL_FILE_BYTES) e = read_pages(l, f);
-    else if (!e && (size || l->check.flushed > 0)) e = err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, and should have %" PRId64, l->files->wheel, size, WHEEL_FILE_BYTES);
+    else if (!e && (size || l->check.flushed > 0))
+        e = err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes, and should have %" PRId64, l->files->wheel, size, WHEEL_FILE_BYTES);
     if (!missing) file_close(f);
     return e;
 }
@@ -168,8 +169,8 @@ static err_t load(struct timer_load *l)
     if (!e && !is_sound(&l->check, l->tick_ms)) e = err_new(ERR_CORRUPT, "the checkpoint of timers cannot be, or timerPrecisionMs was changed");
     if (!e) e = timer_files_look(l->files, &l->first, &files_end);
     if (e) return e;
-    int64_t flushed = l->check.flushed;
-    if (flushed > files_end || (flushed && flushed < l->first) || files_end - (flushed > l->first ? flushed : l->first) > SCAN_BYTES_MAX + l->files->file_bytes)
+    int64_t flushed = l->check.flushed, from = flushed > l->first ? flushed : l->first;
+    if (flushed > files_end || (flushed && flushed < l->first) || files_end - from > SCAN_BYTES_MAX + l->files->file_bytes)
         return err_new(ERR_CORRUPT, "the timer log has %" PRId64 " to %" PRId64 ", and was written up to %" PRId64, l->first, files_end, flushed);
     e = read_wheel(l);
     if (!e) e = scan(l, files_end);

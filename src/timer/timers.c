@@ -227,7 +227,7 @@ int64_t timers_first(const struct timers *t)
 int64_t timers_next(const struct timers *t, int64_t from_ms, int64_t to_ms)
 {
     if (!t->ready) return -1;
-    int64_t time = from_ms > 0 ? (from_ms + t->options.tick_ms - 1) / t->options.tick_ms : 0, end = (to_ms + t->options.tick_ms - 1) / t->options.tick_ms;
+    int64_t tick_ms = t->options.tick_ms, time = from_ms > 0 ? (from_ms + tick_ms - 1) / tick_ms : 0, end = (to_ms + tick_ms - 1) / tick_ms;
     while (time < end) {
         size_t in_page = wheel_index(time) % WHEEL_PAGE_SLOTS;
         if (!t->wheel.pages[wheel_index(time) / WHEEL_PAGE_SLOTS]) time += (int64_t)(WHEEL_PAGE_SLOTS - in_page);

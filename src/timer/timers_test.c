@@ -6,6 +6,7 @@
 #include "os/random.h"
 #include "timer/files.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,7 +57,9 @@ static struct timers_fixture *start(uint64_t seed, int64_t log_file_bytes)
     f->read_ms = NOW_MS;
     fake_tasks_init(&f->tasks, NOW_MS);
     EXPECT_OK(fs_make_durable_folder(sim_fs_disk(f->disk), "/store/config"));
-    f->options = (struct timers_options){.root = "/store", .tick_ms = TICK_MS, .log_file_bytes = log_file_bytes, .ready = on_ready, .flushed = on_flushed, .ctx = f};
+    f->options = (struct timers_options){
+        .root = "/store", .tick_ms = TICK_MS, .log_file_bytes = log_file_bytes, .ready = on_ready, .flushed = on_flushed, .ctx = f,
+    };
     f->take.done = on_taken;
     open_timers(f);
     EXPECT_EQ(f->ready, 1);
@@ -336,6 +339,90 @@ TEST(timers, log_files_go_with_the_commit_log_files_their_messages_were_in)
     open_timers(f);
     EXPECT(!timers_begin(f->timers)->lost);
     expect_slot(f, 5000, 6, 5900);
+    finish(f);
+}
+
+/* --- files of the original --- */
+
+static struct buf hex_of(json_t *object, const char *key)
+{
+    struct buf b = BUF_EMPTY;
+    test_unhex(slice_text(json_string_value(json_object_get(object, key))), &b);
+    return b;
+}
+
+static void put_file(struct timers_fixture *f, const char *path, int64_t at, struct buf bytes, int64_t size)
+{
+    struct file *file;
+    EXPECT_OK(fs_open(sim_fs_disk(f->disk), path, FILE_CREATE, &file));
+    EXPECT_OK(file_set_size(file, size));
+    EXPECT_OK(file_write_at(file, at, bytes.p, bytes.n));
+    file_close(file);
+    buf_done(&bytes);
+}
+
+static void expect_file(struct timers_fixture *f, const char *path, int64_t at, struct buf bytes)
+{
+    struct file *file;
+    uint8_t *found = must_alloc(bytes.n);
+    size_t n;
+    EXPECT_OK(fs_open(sim_fs_disk(f->disk), path, FILE_READ, &file));
+    EXPECT_OK(file_read_at(file, at, found, bytes.n, &n));
+    EXPECT(n == bytes.n && memcmp(found, bytes.p, n) == 0);
+    file_close(file);
+    free(found);
+    buf_done(&bytes);
+}
+
+static struct timer_unit unit_of(const struct timers_fixture *f, size_t i)
+{
+    struct timer_unit u;
+    memcpy(&u, f->take.units.p + i * sizeof u, sizeof u);
+    return u;
+}
+
+TEST(timers, files_of_the_original_are_read_and_what_is_written_to_them_is_what_it_would_write)
+{
+    enum { LOG_BYTES = 100 << 20 };
+    static const size_t counts[] = {2, 2, 1};
+    struct buf file = test_fixture("vectors/timer.json");
+    json_t *all = json_loadb((const char *)file.p, file.n, 0, NULL), *slot;
+    size_t i;
+    struct timers_fixture *f = start(1, LOG_BYTES);
+    close_timers(f);
+    EXPECT_OK(fs_make_durable_folder(sim_fs_disk(f->disk), "/store/timerlog"));
+    put_file(f, "/store/config/timercheck", 0, hex_of(all, "check"), TIMER_CHECK_BYTES);
+    put_file(f, "/store/timerlog/00000000000000000000", 0, hex_of(all, "log"), LOG_BYTES);
+    json_array_foreach(json_object_get(all, "slots"), i, slot)
+        put_file(f, "/store/timerwheel", json_integer_value(json_object_get(slot, "number")) * TIMER_SLOT_BYTES, hex_of(slot, "bytes"), WHEEL_FILE_BYTES);
+    open_timers(f);
+    const struct timers_begin *begin = timers_begin(f->timers);
+    EXPECT(!begin->lost && begin->check.tick_ms == 0);
+    EXPECT_EQ(begin->check.queue_offset, 5);
+    EXPECT_EQ(begin->check.flushed, 5 * TIMER_UNIT_BYTES);
+    EXPECT_EQ(timers_log_end(f->timers), 5 * TIMER_UNIT_BYTES);
+    EXPECT_EQ(timers_count(f->timers), 3);   /* a recall counts one less */
+    int64_t at = timers_first(f->timers);
+    for (i = 0; i < 3; i++) {
+        int64_t slot_ms = timers_next(f->timers, at, at + 60000);
+        EXPECT_EQ(take(f, slot_ms), counts[i]);
+        EXPECT_EQ(f->taken_error, ERR_NONE);
+        timers_clear(f->timers, slot_ms, true);
+        EXPECT_EQ(unit_of(f, 0).flags, i == 0 ? TIMER_NORMAL : i == 1 ? TIMER_NORMAL | TIMER_DELETES : TIMER_NORMAL | TIMER_ROLLS);
+        at = slot_ms + TICK_MS;
+    }
+    struct timer_unit u = unit_of(f, 0);
+    u.log_offset += 317;
+    EXPECT(timers_add(f->timers, &u));
+    f->read_ms = begin->check.read_ms;
+    close_timers(f);
+    expect_file(f, "/store/timerlog/00000000000000000000", 0, hex_of(all, "log"));
+    for (i = 0; i < 2; i++) {
+        slot = json_array_get(json_object_get(all, "slots"), i);
+        expect_file(f, "/store/timerwheel", json_integer_value(json_object_get(slot, "number")) * TIMER_SLOT_BYTES, hex_of(slot, "bytes"));
+    }
+    json_decref(all);
+    buf_done(&file);
     finish(f);
 }
 

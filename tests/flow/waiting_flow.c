@@ -40,6 +40,11 @@ static void send_some(struct waiting *w)
     }
 }
 
+static void blame(const struct waiting *w, int64_t number, const char *when)
+{
+    fail_msg("seed %llu: message %lld came %s", (unsigned long long)w->seed, (long long)number, when);
+}
+
 /* What came since the last look. */
 static void look(struct waiting *w, bool may_double)
 {
@@ -50,10 +55,10 @@ static void look(struct waiting *w, bool may_double)
             int64_t number;
             EXPECT(slice_to_i64(p.messages[i].body, &number));
             if (w->due_ms[number] < 0) continue;   /* its sender was told nothing good, and that is no promise */
-            if (p.messages[i].store_ms < w->due_ms[number]) fail_msg("seed %llu: message %lld came early", (unsigned long long)w->seed, (long long)number);
             bool late = p.messages[i].store_ms > w->due_ms[number] + LATE_MS;
-            if (late && w->due_ms[number] > w->trouble_ms + LATE_MS) fail_msg("seed %llu: message %lld came late", (unsigned long long)w->seed, (long long)number);
-            if (++w->came[number] > 1 && !may_double) fail_msg("seed %llu: message %lld came twice", (unsigned long long)w->seed, (long long)number);
+            if (p.messages[i].store_ms < w->due_ms[number]) blame(w, number, "early");
+            if (late && w->due_ms[number] > w->trouble_ms + LATE_MS) blame(w, number, "late");
+            if (++w->came[number] > 1 && !may_double) blame(w, number, "twice");
         }
         w->looked_at = p.next;
     }
@@ -92,7 +97,8 @@ static void end_and_begin(struct waiting *w, enum ending ending)
 
 static void run_waiting(uint64_t seed, enum ending ending, bool sync_flush)
 {
-    const char *const settings[] = {sync_flush ? "flushDiskType=SYNC_FLUSH" : "flushDiskType=ASYNC_FLUSH", "timerRollWindowSlot=8", "flushDelayOffsetInterval=1000", NULL};
+    const char *flush = sync_flush ? "flushDiskType=SYNC_FLUSH" : "flushDiskType=ASYNC_FLUSH";
+    const char *const settings[] = {flush, "timerRollWindowSlot=8", "flushDelayOffsetInterval=1000", NULL};
     struct waiting *w = must_zero(sizeof *w);
     w->flow = flow_start(settings);
     w->seed = seed;

@@ -274,7 +274,8 @@ static bool skip_what_is_gone(struct level *v)
         return false;
     }
     if (v->next < min) {
-        log_warn("delay.messages_gone level=%d from=%lld to=%lld text=\"they were removed with old log files\"", v->number, (long long)v->next, (long long)min);
+        log_warn("delay.messages_gone level=%d from=%lld to=%lld text=\"they were removed with old log files\"", v->number, (long long)v->next,
+                 (long long)min);
         v->next = min;
     }
     v->begun = true;

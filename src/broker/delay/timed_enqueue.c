@@ -59,7 +59,8 @@ static void place(struct timed *t, const struct timed_message *m, const struct s
 {
     int64_t now_tick = timed_full_tick(t, tasks_wall_ms(t->broker->tasks));
     if (entry->queue_offset < t->known_until && (timers_has(t->timers, entry->log_offset) || was_delivered(t, m))) return;
-    if (now_tick < t->read_ms && m->out_ms >= now_tick && m->out_ms < t->read_ms) t->read_ms = timed_full_tick(t, m->out_ms);   /* the clock was set back */
+    bool set_back = now_tick < t->read_ms && m->out_ms >= now_tick && m->out_ms < t->read_ms;   /* the clock */
+    if (set_back) t->read_ms = timed_full_tick(t, m->out_ms);
     if (timed_full_tick(t, m->out_ms) >= t->read_ms) {
         put_in_wheel(t, m, entry, now_tick);
         return;
@@ -82,7 +83,8 @@ static bool look_at(struct timed *t, const struct store_entry *entry)
     }
     const char *why = e ? "its record is gone or damaged" : read_message(record.bytes, entry->queue_offset, &m);
     bool expired = e && t->lost;   /* read again from the beginning: the oldest are gone, and were delivered */
-    if (why && !expired) log_error("timer.not_delivered queue_offset=%" PRId64 " log_offset=%" PRId64 " text=\"%s\"", entry->queue_offset, entry->log_offset, why);
+    if (why && !expired)
+        log_error("timer.not_delivered queue_offset=%" PRId64 " log_offset=%" PRId64 " text=\"%s\"", entry->queue_offset, entry->log_offset, why);
     if (!why) place(t, &m, entry);
     if (!e) pin_release(&record);
     err_free(e);
