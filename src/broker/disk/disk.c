@@ -28,68 +28,64 @@ void disk_end(struct broker *b)
     }
 }
 
-/* A whole request that begins again. */
+/* --- whole requests that begin again --- */
+
 struct again {
-    struct disk_wait wait;
+    struct disk_wait fetched;       /* for bytes that are not in memory */
+    struct saver_waiter saved;      /* for a topic that is not on disk yet */
     struct broker *broker;
     struct call *call;
     struct frame *frame;
 };
 
-static void begin_again(struct disk_wait *w, bool stopping)
+static struct again *keep_call(struct broker *b, struct call *call)
 {
-    struct again *a = LIST_OWNER(w, struct again, wait);
+    struct again *a = must_zero(sizeof *a);
+    a->broker = b;
+    a->call = call;
+    a->frame = frame_copy(call->frame);
+    call->frame = a->frame;
+    call->body = a->frame->body;
+    return a;
+}
+
+/* At the end of the broker connections close before their callers are told. */
+static void begin_again(struct again *a, bool stopping)
+{
     if (stopping || !rpc_conn_open(a->call->conn)) call_drop(a->call);
     else broker_dispatch(a->broker, a->call);
     free(a->frame);
     free(a);
 }
 
-/* --- a topic that is not on disk yet --- */
-
-struct unsaved {
-    struct saver_waiter waiter;
-    struct broker *broker;
-    struct call *call;
-    struct frame *frame;
-};
+static void on_in_memory(struct disk_wait *w, bool stopping) { begin_again(LIST_OWNER(w, struct again, fetched), stopping); }
 
 static void on_saved(struct saver_waiter *w, err_t e)
 {
-    struct unsaved *u = LIST_OWNER(w, struct unsaved, waiter);
-    if (e) call_fail(u->call, err_in(e, "save the topic"));
-    else if (!rpc_conn_open(u->call->conn)) call_drop(u->call);   /* also at the end of the broker: its connections close first */
-    else broker_dispatch(u->broker, u->call);
-    free(u->frame);
-    free(u);
+    struct again *a = LIST_OWNER(w, struct again, saved);
+    if (!e) {
+        begin_again(a, false);
+        return;
+    }
+    call_fail(a->call, err_in(e, "save the topic"));
+    free(a->frame);
+    free(a);
+}
+
+bool disk_again(struct broker *b, struct call *call)
+{
+    if (!store_is_cold(b->store)) return false;
+    struct again *a = keep_call(b, call);
+    a->fetched.go_on = on_in_memory;
+    disk_wait(b, &a->fetched);
+    return true;
 }
 
 bool disk_unsaved(struct broker *b, struct call *call, const struct topic *topic)
 {
     if (topics_is_saved(b->topics, topic)) return false;
-    struct unsaved *u = must_zero(sizeof *u);
-    u->waiter.done = on_saved;
-    u->broker = b;
-    u->call = call;
-    u->frame = frame_copy(call->frame);
-    call->frame = u->frame;
-    call->body = u->frame->body;
-    topics_when_saved(b->topics, &u->waiter);
-    return true;
-}
-
-/* --- bytes that are not in memory --- */
-
-bool disk_again(struct broker *b, struct call *call)
-{
-    if (!store_is_cold(b->store)) return false;
-    struct again *a = must_zero(sizeof *a);
-    a->wait.go_on = begin_again;
-    a->broker = b;
-    a->call = call;
-    a->frame = frame_copy(call->frame);
-    call->frame = a->frame;
-    call->body = a->frame->body;
-    disk_wait(b, &a->wait);
+    struct again *a = keep_call(b, call);
+    a->saved.done = on_saved;
+    topics_when_saved(b->topics, &a->saved);
     return true;
 }
