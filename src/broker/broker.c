@@ -151,6 +151,7 @@ static err_t open_store(struct broker *b)
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
+        .lmq = cfg->store.lmq && cfg->store.multi_dispatch, .lmq_max = cfg->store.lmq_max,
         .delay_levels = b->delay_levels, .clean = broker_clean_rules(cfg),
         .compaction = {
             .on = cfg->store.compaction, .log_file_bytes = cfg->store.compaction_log_bytes, .entry_file_bytes = cfg->store.compaction_entry_bytes,
@@ -170,13 +171,15 @@ static err_t open_meta(struct broker *b, const char *folder)
         .auto_create = cfg->broker.auto_create_topic, .cluster_topic = cfg->broker.cluster_topic, .broker_topic = cfg->broker.broker_topic,
         .timer = cfg->store.timer_wheel, .trace = cfg->broker.trace_topic, .trace_name = slice_text(cfg->broker.trace_topic_name),
         .check_system_names = cfg->broker.validate_system_topic, .allow_mixed = cfg->broker.allow_mixed_message_type,
+        .lmq = cfg->store.lmq,
         .changed = on_topic_changed, .changed_ctx = b,
     };
     struct groups_options groups = {
-        .folder = folder, .auto_create = cfg->broker.auto_create_group, .create_system = cfg->broker.create_system_group,
+        .folder = folder, .auto_create = cfg->broker.auto_create_group, .create_system = cfg->broker.create_system_group, .lmq = cfg->store.lmq,
     };
     struct offsets_options offsets = {
         .folder = folder, .flush_interval_ms = cfg->broker.flush_offsets_ms, .version_step = cfg->broker.offset_version_step,
+        .lmq = cfg->store.lmq,
     };
     struct filters_options filters = {
         .folder = folder, .error_percent = cfg->broker.filter_error_percent, .groups = cfg->broker.filter_groups,

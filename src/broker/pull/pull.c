@@ -2,6 +2,7 @@
 #include "broker/pull/pull_filter.h"
 
 #include "base/log.h"
+#include "codec/lmq.h"
 #include "meta/names.h"
 
 #include <stdlib.h>
@@ -123,9 +124,17 @@ static void reply_pull(struct broker *b, struct call *call, const struct pull_he
     call_reply_pinned(call, code, remark, &pull_reply_kind, &reply, r->slice, r->slices);
 }
 
+/* Light topics and groups are there as soon as somebody names them: they are remembered when something was committed. */
+static bool is_remembered(const struct broker *b, const struct pull_header *h)
+{
+    if (!b->cfg->store.lmq || !(name_is_lmq(h->topic) || name_is_lmq(h->consumer_group))) return true;
+    return offsets_of_queue(b->offsets, h->topic, h->consumer_group, h->queue_id);
+}
+
 /* For who asks why the queue does not move. */
 static void note(struct broker *b, const struct call *call, const struct pull_header *h, int32_t code, int32_t messages)
 {
+    if (!is_remembered(b, h)) return;
     struct pull_note n = {
         .at_ms = tasks_mono_ms(b->tasks), .from = h->queue_offset, .code = code, .messages = messages, .conn = rpc_conn_id(call->conn),
     };
@@ -134,7 +143,7 @@ static void note(struct broker *b, const struct call *call, const struct pull_he
 
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
-    offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
+    if (is_remembered(b, h)) offsets_commit_pulled(b->offsets, h->topic, h->consumer_group, h->queue_id, r->next_offset);
     note(b, call, h, code_of(r->status, h->queue_offset), r->messages);
     metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
     metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
