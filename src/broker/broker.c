@@ -272,6 +272,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     members_init(&b->members, b->tasks, &b->cfg->broker.subscription_consistency, on_group_changed, on_view_changed, b);
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
+    cold_control_init(&b->cold);
     locks_init(&b->locks, b->tasks);
     b->quotas = QUOTAS_EMPTY;
     timer_init(&b->scan, scan, b);
@@ -311,6 +312,7 @@ err_t broker_free(struct broker *b)
     transactions_end(b->transactions);
     timed_stop(b->timed);
     hold_done(&b->hold);
+    cold_control_end(b);
     disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     transactions_free(b->transactions, !e);
@@ -325,6 +327,7 @@ err_t broker_free(struct broker *b)
     }
     members_done(&b->members);
     locks_done(&b->locks);
+    cold_control_done(&b->cold);
     quotas_done(&b->quotas);
     refusals_done(&b->refusals);
     buf_done(&b->scratch);

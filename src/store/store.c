@@ -486,6 +486,8 @@ void store_fetch(struct store *s, struct store_fetch *f)
     cold_fetch(&s->cold, f);
 }
 
+void store_forget_cold(struct store *s) { cold_forget(&s->cold); }
+
 void store_fetch_cancel(struct store_fetch *f) { cold_cancel(f); }
 
 /* --- delete a topic --- */

@@ -170,12 +170,15 @@ err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out) M
 struct store_fetch {
     void (*done)(struct store_fetch *f);   /* Thread: loop. Time to ask again: it may be the turn of other bytes then */
     struct cold_job *job;                  /* the store's; NULL: nothing is under way */
+    int64_t bytes;                         /* when it is done: read of the log, what is ahead included */
 };
 /* No function that reads waits for the disk. When one needed bytes that are not in memory this is true until the loop's turn ends, and
  * what the function said means nothing: store_fetch(), and ask again. */
 bool store_is_cold(const struct store *s);
 /* Lets a worker read what was needed, and what a reader is likely to need next. When the store is closed, done runs at once. */
 void store_fetch(struct store *s, struct store_fetch *f);
+/* What was needed is not, after all: store_is_cold() is false. */
+void store_forget_cold(struct store *s);
 /* After it f->done does not run. Harmless when nothing is under way. */
 void store_fetch_cancel(struct store_fetch *f);
 

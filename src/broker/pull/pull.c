@@ -288,11 +288,25 @@ static void commit_offset(struct broker *b, const struct call *call, const struc
                    h->commit_offset);
 }
 
+/* The disk would have to be read for it, and has been read enough for its group. Who pulls by itself is not told to come later, as it would take
+ * that for a failure, but waits. */
+static bool hold_back(struct broker *b, struct call *call, const struct pull_header *h)
+{
+    if (!store_is_cold(b->store) || b->may_read_cold || !cold_control_is_over(b, h->consumer_group)) return false;
+    struct member_group *members = members_consumers(&b->members, h->consumer_group);
+    store_forget_cold(b->store);
+    if (members && members->type == CONSUME_ACTIVELY) cold_control_hold(b, call);
+    else refuse(b, call, h, 0, err_new(ERR_BUSY, "This consumer group is reading cold data. It has been flow control"));
+    return true;
+}
+
 static void pull(struct broker *b, struct call *call, const struct pull_header *h, struct pull_filter *filter)
 {
     struct read_result r;
     commit_offset(b, call, h);
+    cold_control_note(b, h->consumer_group, b->fetched_bytes);
     read_for(b, h, h->queue_offset, filter, &r);
+    if (hold_back(b, call, h)) return;
     if (disk_again(b, call)) return;
     bool may_wait = h->sys_flag & PULL_MAY_WAIT && h->suspend_timeout_millis > 0 && !call->oneway;
     if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, filter, r.next_offset);
