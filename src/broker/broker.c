@@ -151,6 +151,7 @@ static err_t open_store(struct broker *b)
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
+        .lmq = cfg->store.lmq && cfg->store.multi_dispatch, .lmq_max = cfg->store.lmq_max,
         .delay_levels = b->delay_levels, .clean = broker_clean_rules(cfg),
         .compaction = {
             .on = cfg->store.compaction, .log_file_bytes = cfg->store.compaction_log_bytes, .entry_file_bytes = cfg->store.compaction_entry_bytes,
@@ -170,13 +171,15 @@ static err_t open_meta(struct broker *b, const char *folder)
         .auto_create = cfg->broker.auto_create_topic, .cluster_topic = cfg->broker.cluster_topic, .broker_topic = cfg->broker.broker_topic,
         .timer = cfg->store.timer_wheel, .trace = cfg->broker.trace_topic, .trace_name = slice_text(cfg->broker.trace_topic_name),
         .check_system_names = cfg->broker.validate_system_topic, .allow_mixed = cfg->broker.allow_mixed_message_type,
+        .lmq = cfg->store.lmq,
         .changed = on_topic_changed, .changed_ctx = b,
     };
     struct groups_options groups = {
-        .folder = folder, .auto_create = cfg->broker.auto_create_group, .create_system = cfg->broker.create_system_group,
+        .folder = folder, .auto_create = cfg->broker.auto_create_group, .create_system = cfg->broker.create_system_group, .lmq = cfg->store.lmq,
     };
     struct offsets_options offsets = {
         .folder = folder, .flush_interval_ms = cfg->broker.flush_offsets_ms, .version_step = cfg->broker.offset_version_step,
+        .lmq = cfg->store.lmq,
     };
     struct filters_options filters = {
         .folder = folder, .error_percent = cfg->broker.filter_error_percent, .groups = cfg->broker.filter_groups,
@@ -269,6 +272,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     members_init(&b->members, b->tasks, &b->cfg->broker.subscription_consistency, on_group_changed, on_view_changed, b);
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
+    cold_control_init(&b->cold);
     locks_init(&b->locks, b->tasks);
     b->quotas = QUOTAS_EMPTY;
     timer_init(&b->scan, scan, b);
@@ -308,6 +312,7 @@ err_t broker_free(struct broker *b)
     transactions_end(b->transactions);
     timed_stop(b->timed);
     hold_done(&b->hold);
+    cold_control_end(b);
     disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     transactions_free(b->transactions, !e);
@@ -322,6 +327,7 @@ err_t broker_free(struct broker *b)
     }
     members_done(&b->members);
     locks_done(&b->locks);
+    cold_control_done(&b->cold);
     quotas_done(&b->quotas);
     refusals_done(&b->refusals);
     buf_done(&b->scratch);

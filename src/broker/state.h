@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "base/metrics.h"
 #include "broker/broker.h"
+#include "broker/disk/cold_control.h"
 #include "broker/disk/disk.h"
 #include "broker/filters/filters.h"
 #include "broker/hold/hold.h"
@@ -44,6 +45,9 @@ struct broker {
     struct members members;
     struct hold hold;
     struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */
+    struct cold_control cold;
+    int64_t fetched_bytes;              /* the disk was read for the request that goes on now; else 0 */
+    bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
     int64_t start_ms;                   /* wall_ms */
     struct delay_levels delay_levels;   /* messageDelayLevel */

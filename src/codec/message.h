@@ -36,10 +36,11 @@ struct message {
     int32_t delay_level;          /* > 0: its queue entry tells when it is due, and not of its tags; not part of the record */
     bool batch_topic;             /* its topic keeps batches (queue.type=BatchCQ); not part of the record */
     int32_t inner_count;          /* messages in it, with SYS_FLAG_INNER_BATCH; not part of the record but for INNER_NUM in `properties` */
-    bool keys_known;              /* the three below are those of `properties`; else the store looks for them. Not part of the record */
+    bool keys_known;              /* the four below are those of `properties`; else the store looks for them. Not part of the record */
     struct slice unique_key;      /* UNIQ_KEY */
     struct slice key_words;       /* KEYS */
     struct slice tags;            /* TAGS */
+    struct slice further_queues;  /* INNER_MULTI_DISPATCH; known with those above */
     /* Given by the store: */
     int64_t queue_offset;
     int64_t log_offset;

@@ -41,6 +41,18 @@ err_t filter_compile(struct slice expression, struct filter **out) MUST_CHECK;
 void filter_free(struct filter *f);
 /* `properties` as in a record: name 0x01 value 0x02, repeated; anything else in it is passed over. */
 enum filter_verdict filter_evaluate(const struct filter *f, struct slice properties);
+/* One operand of a chain of ANDs or ORs, or all of an expression without one. */
+struct filter_clause {
+    struct slice text;          /* as in the expression */
+    int depth;                  /* 0: of the outermost chain; 1: of a chain that is an operand of that … */
+    bool any;                   /* of a chain of ORs */
+    enum filter_verdict verdict;
+};
+
+/* What each clause of an expression says of one message, in the order of the text: an operand before those of the chain in it. Compiles anew,
+ * since a compiled expression does not keep its text: for people who ask why, not for every message. */
+err_t filter_explain(struct slice expression, struct slice properties, void (*each)(void *ctx, const struct filter_clause *clause), void *ctx) MUST_CHECK;
+
 /* Conditions and operands: what one evaluation costs, and the memory, are in proportion to it. */
 size_t filter_parts(const struct filter *f);
 

@@ -69,7 +69,13 @@ static inline int sql_compare(struct slice a, struct slice b)
     return a.n ? memcmp(a.p, b.p, a.n) : 0;
 }
 
-/* With the values of names[0 …]; p NULL: not there. */
-enum filter_verdict sql_evaluate(const struct filter *f, const struct slice *values);
+/* What a node, a condition, says with the values of names[0 …]; p NULL: not there. */
+enum filter_verdict sql_evaluate(const struct filter *f, uint32_t node, const struct slice *values);
+/* The values of names[0 …] in a property text. */
+void sql_values(const struct filter *f, struct slice properties, struct slice values[static FILTER_NAMES_MAX]);
+
+/* As filter_compile(); `clauses` has a place for each node, or is NULL: the operands of chains get theirs in the expression. */
+enum { SQL_NODES_MAX = FILTER_PARTS_MAX + 1 };
+err_t sql_compile(struct slice expression, struct sql_text *clauses, struct filter **out) MUST_CHECK;
 
 #endif

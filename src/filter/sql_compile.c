@@ -24,6 +24,8 @@ struct parser {
     struct slice whole;
     struct slice rest;
     struct token token;             /* not taken yet */
+    const uint8_t *taken_end;       /* of the last one that was taken */
+    struct sql_text *clauses;       /* where the operands of chains stand, by node; NULL: nobody asks */
     int nested;
     err_t wrong;                    /* the first error; then every token is TOKEN_END */
     struct buf nodes;               /* struct sql_node */
@@ -76,6 +78,7 @@ static struct slice letter_at(struct slice s)
 static struct token take(struct parser *p)
 {
     struct token taken = p->token;
+    if (taken.source.n) p->taken_end = taken.source.p + taken.source.n;
     p->token = sql_next(&p->rest);
     if (p->token.kind != TOKEN_WRONG) return taken;
     const uint8_t *at = p->token.source.p;
@@ -392,16 +395,26 @@ static struct part equality(struct parser *p)
     }
 }
 
+/* From its first token to the last one that was taken. */
+static void note_clause(struct parser *p, uint32_t node, const uint8_t *from)
+{
+    if (p->clauses && !p->wrong) p->clauses[node] = (struct sql_text){(uint32_t)(from - p->whole.p), (uint32_t)(p->taken_end - from)};
+}
+
 /* All operands of one kind become siblings below one node, so that a long chain is not a deep one. */
 static struct part chain(struct parser *p, struct part (*operand)(struct parser *p), enum token_kind word, enum sql_op op)
 {
+    const uint8_t *from = p->token.source.p;
     struct part x = operand(p);
     if (p->token.kind != word) return x;
     x = as_condition(p, x);
+    note_clause(p, x.node, from);
     struct part deepest = x, last = x;
     while (take_if(p, word)) {
+        from = p->token.source.p;
         struct part next = as_condition(p, operand(p));
         if (p->wrong) return x;
+        note_clause(p, next.node, from);
         node_at(p, last.node)->next = next.node;
         if (next.depth > deepest.depth) deepest = next;
         last = next;
@@ -455,13 +468,14 @@ static void parser_begin(struct parser *p, struct slice expression)
     take(p);
 }
 
-err_t filter_compile(struct slice expression, struct filter **out)
+err_t sql_compile(struct slice expression, struct sql_text *clauses, struct filter **out)
 {
     struct parser p;
     if (!expression.p) expression = SLICE("");
     if (expression.n > FILTER_TEXT_MAX)
         return err_new(ERR_SUBSCRIPTION_PARSE, "the SQL92 expression has %zu bytes, more than %d", expression.n, FILTER_TEXT_MAX);
     parser_begin(&p, expression);
+    p.clauses = clauses;
     struct part whole = as_condition(&p, or_expression(&p));
     if (!p.wrong) *out = gather(&p, whole.node);
     free(p.text);
@@ -469,6 +483,8 @@ err_t filter_compile(struct slice expression, struct filter **out)
     buf_done(&p.items);
     return p.wrong;
 }
+
+err_t filter_compile(struct slice expression, struct filter **out) { return sql_compile(expression, NULL, out); }
 
 void filter_free(struct filter *f) { free(f); }
 

@@ -229,10 +229,10 @@ static enum filter_verdict condition(const struct run *r, const struct sql_node 
     }
 }
 
-enum filter_verdict sql_evaluate(const struct filter *f, const struct slice *values)
+enum filter_verdict sql_evaluate(const struct filter *f, uint32_t node, const struct slice *values)
 {
     struct run r = {f, values};
-    return condition(&r, &f->nodes[f->root]);
+    return condition(&r, &f->nodes[node]);
 }
 
 /* --- properties --- */
@@ -282,10 +282,15 @@ static void find_values(const struct filter *f, struct slice properties, struct 
     take_part(f, from, name_end, end, values);
 }
 
+void sql_values(const struct filter *f, struct slice properties, struct slice values[static FILTER_NAMES_MAX])
+{
+    for (uint32_t i = 0; i < f->names_count; i++) values[i] = (struct slice){NULL, 0};
+    if (properties.n) find_values(f, properties, values);
+}
+
 enum filter_verdict filter_evaluate(const struct filter *f, struct slice properties)
 {
     struct slice values[FILTER_NAMES_MAX];
-    for (uint32_t i = 0; i < f->names_count; i++) values[i] = (struct slice){NULL, 0};
-    if (properties.n) find_values(f, properties, values);
-    return sql_evaluate(f, values);
+    sql_values(f, properties, values);
+    return sql_evaluate(f, f->root, values);
 }

@@ -61,7 +61,7 @@ static enum filter_verdict evaluate_values(const struct filter *f, json_t *prope
         if (v) values[i] = slice_of(json_string_value(v), json_string_length(v));
         free(name);
     }
-    return sql_evaluate(f, values);
+    return sql_evaluate(f, f->root, values);
 }
 
 static void check_row(json_t *row)
@@ -251,4 +251,53 @@ TEST(sql, property_texts_that_are_broken_are_passed_over)
     EXPECT_EQ(filter_evaluate(f, SLICE("a\x01")), FILTER_UNKNOWN);
     EXPECT_EQ(filter_evaluate(f, SLICE("\x01" "1\x02" "a\x02\x02" "a\x01" "1")), FILTER_TRUE);
     filter_free(f);
+}
+
+/* --- clauses --- */
+
+static void put_clause(void *ctx, const struct filter_clause *c)
+{
+    static const char marks[] = {[FILTER_FALSE] = '-', [FILTER_TRUE] = '+', [FILTER_UNKNOWN] = '?', [FILTER_FAILED] = '!'};
+    struct buf *out = ctx;
+    buf_printf(out, "%*s%s%.*s%c\n", c->depth, "", c->any ? "or " : "", SLICE_ARG(c->text), marks[c->verdict]);
+}
+
+static void expect_clauses(const char *expression, const char *want)
+{
+    struct buf out = BUF_EMPTY;
+    EXPECT_OK(filter_explain(slice_text(expression), SLICE("a\x01" "5\x02" "b\x01x\x02"), put_clause, &out));
+    EXPECT_TEXT(buf_slice(&out), want);
+    buf_done(&out);
+}
+
+TEST(explain, each_operand_of_a_chain_has_its_text_and_its_verdict)
+{
+    expect_clauses(" a > 3 ", "a > 3+\n");
+    expect_clauses("a > 3 AND b = 'y' AND c IS NULL", "a > 3+\nb = 'y'-\nc IS NULL+\n");
+    expect_clauses("a = 1 OR b = 'it''s' OR c = 2", "or a = 1-\nor b = 'it''s'-\nor c = 2?\n");
+    expect_clauses("b > 3 and TRUE and b", "b > 3!\nTRUE+\nb-\n");
+}
+
+TEST(explain, chains_in_a_chain_follow_their_operand_and_what_only_looks_like_one_does_not)
+{
+    expect_clauses("a BETWEEN 1 AND 3", "a BETWEEN 1 AND 3-\n");
+    expect_clauses("a BETWEEN 1 AND 3 AND (b = 'x' OR (c = 1 and a = 5) )", "a BETWEEN 1 AND 3-\n(b = 'x' OR (c = 1 and a = 5) )+\n"
+                   " or b = 'x'+\n or (c = 1 and a = 5)?\n  c = 1?\n  a = 5+\n");
+    expect_clauses("a = 5 OR a = 1 AND b = 'x'", "or a = 5+\nor a = 1 AND b = 'x'-\n a = 1-\n b = 'x'+\n");
+    expect_clauses("NOT (a = 5 AND b = 'x') AND a NOT IN ('5')", "NOT (a = 5 AND b = 'x')-\na NOT IN ('5')-\n");
+}
+
+TEST(explain, what_does_not_compile_is_told_and_the_longest_chain_is_explained)
+{
+    struct buf text = BUF_EMPTY, out = BUF_EMPTY;
+    EXPECT_ERR(filter_explain(SLICE("a > 3 AND"), SLICE(""), put_clause, &out), ERR_SUBSCRIPTION_PARSE);
+    EXPECT_EQ(out.n, 0);
+    enum { OPERANDS = (FILTER_PARTS_MAX - 1) / 3 };   /* each of three parts, and the chain */
+    for (int i = 0; i < OPERANDS; i++) buf_printf(&text, "%sa=%d", i ? " OR " : "", i);
+    EXPECT_OK(filter_explain(buf_slice(&text), SLICE("a\x01" "5\x02"), put_clause, &out));
+    size_t lines = 0;
+    for (size_t i = 0; i < out.n; i++) lines += out.p[i] == '\n';
+    EXPECT_EQ(lines, OPERANDS);
+    buf_done(&text);
+    buf_done(&out);
 }

@@ -1,6 +1,7 @@
 #include "meta/groups.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "codec/lmq.h"
 #include "meta/names.h"
 #include "meta/topics.h"
 
@@ -12,7 +13,17 @@ static const char *const start_groups[] = {
     "CID_ONSAPI_PULL", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_OWNER",  "CID_RMQ_SYS_TRANS",
 };
 
+/* Light groups all are alike but for their names: the last ones that were asked for. */
+enum { LIGHT_GROUPS = 16, LIGHT_NAME_MAX = 255 };
+
+struct light_groups {
+    size_t next;
+    struct group groups[LIGHT_GROUPS];
+    uint8_t names[LIGHT_GROUPS][LIGHT_NAME_MAX];
+};
+
 struct groups {
+    struct light_groups *light;     /* NULL: there are none */
     struct map map;                 /* name -> struct group */
     struct map forbidden;           /* group -> struct map of topic -> bits */
     struct data_version version;
@@ -167,6 +178,7 @@ static void groups_free(struct groups *g)
 {
     map_done_with(&g->map, group_free);
     map_done_with(&g->forbidden, forbidden_free);
+    free(g->light);
     free(g);
 }
 
@@ -187,6 +199,7 @@ err_t groups_open(const struct groups_options *options, struct fs *fs, struct ta
     g->tasks = tasks;
     g->auto_create = options->auto_create;
     g->create_system = options->create_system;
+    if (options->lmq) g->light = must_zero(sizeof *g->light);
     g->version.timestamp = tasks_wall_ms(tasks);
     char path[4096];
     bool found;
@@ -214,12 +227,29 @@ err_t groups_close(struct groups *g)
 
 /* --- use --- */
 
-const struct group *groups_find(const struct groups *g, struct slice name) { return map_get(&g->map, name); }
+static const struct group *find_light(struct light_groups *l, struct slice name)
+{
+    if (!name_is_lmq(name) || name.n > LIGHT_NAME_MAX) return NULL;
+    for (size_t i = 0; i < LIGHT_GROUPS; i++)
+        if (slice_eq(l->groups[i].config.name, name)) return &l->groups[i];
+    size_t at = l->next++ % LIGHT_GROUPS;
+    memcpy(l->names[at], name.p, name.n);
+    l->groups[at] = (struct group){.config = group_config_default};
+    l->groups[at].config.name = slice_of(l->names[at], name.n);
+    return &l->groups[at];
+}
+
+const struct group *groups_find(const struct groups *g, struct slice name)
+{
+    const struct group *group = map_get(&g->map, name);
+    return group || !g->light ? group : find_light(g->light, name);
+}
 
 const struct group *groups_find_or_create(struct groups *g, struct slice name)
 {
     struct group *group = map_get(&g->map, name);
     if (group) return group;
+    if (g->light && name_is_lmq(name)) return find_light(g->light, name);
     if (!g->auto_create && !(g->create_system && group_name_is_system(name))) return NULL;
     err_t e = group_name_check(name);
     if (e) {
@@ -234,6 +264,7 @@ const struct group *groups_find_or_create(struct groups *g, struct slice name)
 
 err_t groups_set(struct groups *g, const struct group_config *wanted)
 {
+    if (g->light && name_is_lmq(wanted->name)) return NULL;
     err_t e = group_name_check(wanted->name);
     if (!e && (wanted->retry_queues < 0 || wanted->retry_queues > TOPIC_QUEUES_MAX))
         e = err_new(ERR_INVALID, "retryQueueNums must be between 0 and %d, not %d", TOPIC_QUEUES_MAX, wanted->retry_queues);

@@ -21,18 +21,19 @@ struct groups_options {
     const char *folder;         /* of subscriptionGroup.json */
     bool auto_create;           /* autoCreateSubscriptionGroup */
     bool create_system;         /* enableCreateSysGroup */
+    bool lmq;                   /* enableLmq: groups named %LMQ%… are there without being made, and never written */
 };
 
 /* Errors: IO, BODY. */
 err_t groups_open(const struct groups_options *options, struct fs *fs, struct tasks *tasks, struct groups **out) MUST_CHECK;
 err_t groups_close(struct groups *g) MUST_CHECK;
 
-/* NULL when there is none. */
+/* NULL when there is none. A light group (%LMQ%…) is valid until some others were found. */
 const struct group *groups_find(const struct groups *g, struct slice name);
 /* The group; made with defaults when it is not there and may be. NULL: not there, and cannot be made (off, or a bad name). */
 const struct group *groups_find_or_create(struct groups *g, struct slice name);
 
-/* An administrator's request. Errors: INVALID (name, number of retry queues). */
+/* An administrator's request; for a light group nothing happens. Errors: INVALID (name, number of retry queues). */
 err_t groups_set(struct groups *g, const struct group_config *wanted) MUST_CHECK;
 /* The group may not consume any more, until an administrator allows it again. */
 void groups_disable(struct groups *g, struct slice name);

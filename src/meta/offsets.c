@@ -1,11 +1,12 @@
 #include "meta/offsets.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "codec/lmq.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAME_MAX_BYTES = 255, KEY_MAX = 2 * NAME_MAX_BYTES + 1, FIRST_QUEUES = 4 };
+enum { NAME_MAX_BYTES = 255, KEY_MAX = 2 * NAME_MAX_BYTES + 1, FIRST_QUEUES = 4, PATH_MAX_BYTES = 4096 };
 
 /* The file's key, "topic@group", is the table's too. */
 struct key {
@@ -23,6 +24,7 @@ struct offsets {
     int64_t version_step;
     int64_t commits;
     bool changed;
+    bool lmq;
 };
 
 struct entry {
@@ -82,10 +84,14 @@ static size_t place(const struct group_offsets *g, int32_t queue_id)
     return low;
 }
 
+/* A light group has one offset of each topic: its file has room for no more. */
+static int32_t queue_of(const struct offsets *o, struct slice group, int32_t queue_id) { return o->lmq && name_is_lmq(group) ? 0 : queue_id; }
+
 static struct queue_offsets *find_queue(const struct offsets *o, struct slice topic, struct slice group, int32_t queue_id)
 {
     struct entry *e = find(o, topic, group);
     if (!e) return NULL;
+    queue_id = queue_of(o, group, queue_id);
     size_t at = place(&e->offsets, queue_id);
     return at < e->offsets.count && e->offsets.queues[at].queue_id == queue_id ? &e->offsets.queues[at] : NULL;
 }
@@ -94,6 +100,7 @@ static struct queue_offsets *add_queue(struct offsets *o, struct slice topic, st
 {
     struct entry *e = find_or_add(o, topic, group);
     if (!e) return NULL;
+    queue_id = queue_of(o, group, queue_id);
     struct group_offsets *g = &e->offsets;
     size_t at = place(g, queue_id);
     if (at < g->count && g->queues[at].queue_id == queue_id) return &g->queues[at];
@@ -132,12 +139,30 @@ static void put_queue_table(struct json_out *w, const struct group_offsets *g, b
     if (any) json_put_object_end(w);
 }
 
+static bool is_light(const struct offsets *o, const struct group_offsets *g) { return o->lmq && name_is_lmq(g->group); }
+
 static void put_table(struct json_out *w, const struct offsets *o, bool pulled)
 {
     const struct group_offsets *g;
     json_put_key(w, pulled ? SLICE("pullOffsetTable") : SLICE("offsetTable"));
     json_put_object(w);
-    for (size_t at = 0; (g = offsets_next(o, &at));) put_queue_table(w, g, pulled);
+    for (size_t at = 0; (g = offsets_next(o, &at));)
+        if (pulled || !is_light(o, g)) put_queue_table(w, g, pulled);
+    json_put_object_end(w);
+}
+
+static void put_light_table(struct json_out *w, const struct offsets *o)
+{
+    const struct group_offsets *g;
+    struct key key;
+    json_put_key(w, SLICE("lmqOffsetTable"));
+    json_put_object(w);
+    for (size_t at = 0; (g = offsets_next(o, &at));) {
+        if (!is_light(o, g) || !offsets_has_committed(g)) continue;
+        make_key(g->topic, g->group, &key);
+        json_put_key(w, key.text);
+        json_put_i64(w, g->queues[0].committed);
+    }
     json_put_object_end(w);
 }
 
@@ -157,7 +182,7 @@ static void put_group_topics(struct json_out *w, const struct offsets *o)
     const struct group_offsets *g;
     arena.limit = SIZE_MAX;
     for (size_t at = 0; (g = offsets_next(o, &at));) {
-        if (!offsets_has_committed(g)) continue;
+        if (is_light(o, g) || !offsets_has_committed(g)) continue;
         struct named_list *list = map_get(&groups, g->group);
         if (!list) {
             list = arena_take(&arena, sizeof *list);
@@ -187,6 +212,7 @@ void offsets_encode(const struct offsets *o, enum json_style style, bool with_pu
     json_put_key(&w, SLICE("dataVersion"));
     bean_write(&w, &data_version_bean, &o->version);
     put_group_topics(&w, o);
+    if (o->lmq) put_light_table(&w, o);
     put_table(&w, o, false);
     if (with_pulled) put_table(&w, o, true);
     json_put_object_end(&w);
@@ -212,6 +238,18 @@ static void read_table(struct json *j, struct offsets *o, bool pulled)
     }
 }
 
+static void read_light_table(struct json *j, struct offsets *o)
+{
+    if (!json_object(j)) return;
+    while (json_next(j)) {
+        struct slice group = json_key(j), topic;
+        bool known = slice_split(&group, '@', &topic) && topic.n && group.p;
+        int64_t offset = json_i64(j);
+        struct queue_offsets *q = known && json_ok(j) ? add_queue(o, topic, group, 0) : NULL;
+        if (q) q->committed = offset;
+    }
+}
+
 static err_t decode_file(void *ctx, struct slice text)
 {
     struct offsets *o = ctx;
@@ -225,6 +263,7 @@ static err_t decode_file(void *ctx, struct slice text)
             struct slice key = json_key(&j);
             if (slice_eq(key, SLICE("dataVersion"))) bean_read(&j, &data_version_bean, &o->version);
             else if (slice_eq(key, SLICE("offsetTable"))) read_table(&j, o, false);
+            else if (slice_eq(key, SLICE("lmqOffsetTable"))) read_light_table(&j, o);
             else if (slice_eq(key, SLICE("pullOffsetTable"))) read_table(&j, o, true);
             else json_skip(&j);
         }
@@ -248,14 +287,19 @@ static void offsets_free(struct offsets *o)
     free(o);
 }
 
+static void file_path(const char *folder, bool lmq, char out[static PATH_MAX_BYTES])
+{
+    snprintf(out, PATH_MAX_BYTES, "%s/%s", folder, lmq ? "lmqConsumerOffset.json" : "consumerOffset.json");
+}
+
 static err_t load(struct offsets *o, struct fs *fs, const char *folder, const char *path)
 {
-    char other[4096];
+    char other[PATH_MAX_BYTES];
     bool found;
     err_t e = fs_make_durable_folder(fs, folder);
     if (!e) e = saver_load(fs, path, decode_file, o, &found);
     if (e || found) return e;
-    snprintf(other, sizeof other, "%s/lmqConsumerOffset.json", folder);
+    file_path(folder, !o->lmq, other);
     return saver_load(fs, other, decode_file, o, &found);
 }
 
@@ -266,8 +310,9 @@ err_t offsets_open(const struct offsets_options *options, struct fs *fs, struct 
     o->flush_interval_ms = options->flush_interval_ms;
     o->version_step = options->version_step > 0 ? options->version_step : 1;
     o->version.timestamp = tasks_wall_ms(tasks);
-    char path[4096];
-    snprintf(path, sizeof path, "%s/consumerOffset.json", options->folder);
+    char path[PATH_MAX_BYTES];
+    o->lmq = options->lmq;
+    file_path(options->folder, o->lmq, path);
     err_t e = load(o, fs, options->folder, path);
     if (e) {
         offsets_free(o);

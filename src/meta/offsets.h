@@ -1,6 +1,7 @@
 /* offsets.h - how far each group has consumed each queue.
  * Files    <folder>/consumerOffset.json in the original's format, written by a worker every flush interval when something
- *          changed; lmqConsumerOffset.json is read in its place when the original ran with enableLmq
+ *          changed; with enableLmq lmqConsumerOffset.json, which holds those of light groups (%LMQ%…) as well: one offset of each topic,
+ *          as the original keeps it, whatever the queue. Each is read in the other's place when it is the only one
  * Facts    docs/protocol/remoting.md A8, 4.3 (222), semantics.md 6, store.md 8
  * Units    queue_offset: entries of one queue; -1 none
  * Threads  loop, but offsets_open and offsets_close, which block
@@ -44,6 +45,7 @@ struct offsets_options {
     const char *folder;
     int64_t flush_interval_ms;      /* flushConsumerOffsetInterval */
     int64_t version_step;           /* consumerOffsetUpdateVersionStep: commits from one data version to the next */
+    bool lmq;                       /* enableLmq */
 };
 
 /* Errors: IO, BODY. */

@@ -179,3 +179,29 @@ TEST(offsets, the_table_follows_a_plain_model_through_random_operations)
     }
     meta_fixture_free(f);
 }
+
+TEST(offsets, those_of_light_groups_are_in_a_file_with_all_others_that_the_original_reads)
+{
+    struct meta_fixture *f = meta_fixture_new(3);
+    f->offsets_options.lmq = true;
+    meta_fixture_open(f);
+    offsets_commit(f->offsets, CLIENT, T, G, 1, 6);
+    offsets_commit(f->offsets, CLIENT, SLICE("%LMQ%t"), SLICE("%LMQ%g"), 0, 5);
+    offsets_note_pull(f->offsets, SLICE("%LMQ%t"), SLICE("%LMQ%g"), 0, 9, &(struct pull_note){.at_ms = 1});
+    meta_fixture_close(f);
+    struct buf text = meta_fixture_read(f, "lmqConsumerOffset.json");
+    EXPECT_TEXT(buf_slice(&text), "{\n\t\"dataVersion\":{\n\t\t\"counter\":0,\n\t\t\"stateVersion\":0,\n\t\t\"timestamp\":1700000000000\n\t},\n"
+                                  "\t\"groupTopicMap\":{\n\t\t\"G\":[\n\t\t\t\"T\"\n\t\t]\n\t},\n"
+                                  "\t\"lmqOffsetTable\":{\n\t\t\"%LMQ%t@%LMQ%g\":5\n\t},\n"
+                                  "\t\"offsetTable\":{\n\t\t\"T@G\":{\n\t\t\t1:6\n\t\t}\n\t},\n"
+                                  "\t\"pullOffsetTable\":{\n\t\t\"%LMQ%t@%LMQ%g\":{\n\t\t\t0:9\n\t\t}\n\t}\n}");
+    buf_done(&text);
+    for (int lmq = 1; lmq >= 0; lmq--) {   /* switched off again, what is there is still read */
+        f->offsets_options.lmq = lmq;
+        meta_fixture_open(f);
+        EXPECT_EQ(offsets_query(f->offsets, T, G, 1), 6);
+        EXPECT_EQ(offsets_query(f->offsets, SLICE("%LMQ%t"), SLICE("%LMQ%g"), 0), 5);
+        if (lmq) meta_fixture_close(f);
+    }
+    meta_fixture_free(f);
+}

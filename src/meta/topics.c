@@ -1,6 +1,7 @@
 #include "meta/topics.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "codec/lmq.h"
 #include "meta/attributes.h"
 #include "meta/names.h"
 
@@ -9,7 +10,17 @@
 
 #define FAQ "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
+/* Light topics all are alike but for their names: the last ones that were asked for. */
+enum { LIGHT_TOPICS = 16 };
+
+struct light_topics {
+    size_t next;
+    struct topic topics[LIGHT_TOPICS];
+    uint8_t names[LIGHT_TOPICS][RETRY_TOPIC_NAME_MAX];
+};
+
 struct topics {
+    struct light_topics *light;         /* NULL: there are none */
     struct map map;                     /* name -> struct topic */
     struct data_version version;
     struct saver saver;
@@ -195,6 +206,7 @@ static void make_system_topics(struct topics *t)
 static void topics_free(struct topics *t)
 {
     map_done_with(&t->map, topic_free);
+    free(t->light);
     free(t);
 }
 
@@ -203,6 +215,7 @@ err_t topics_open(const struct topics_options *options, struct fs *fs, struct ta
     struct topics *t = must_zero(sizeof *t);
     t->tasks = tasks;
     t->options = *options;
+    if (options->lmq) t->light = must_zero(sizeof *t->light);
     t->version.timestamp = tasks_wall_ms(tasks);
     char path[4096];
     bool found;
@@ -242,7 +255,23 @@ bool topic_is_compacted(const struct topic *topic)
     return false;
 }
 
-const struct topic *topics_find(const struct topics *t, struct slice name) { return map_get(&t->map, name); }
+static const struct topic *find_light(struct light_topics *l, struct slice name)
+{
+    if (!name_is_lmq(name) || name.n > RETRY_TOPIC_NAME_MAX) return NULL;
+    for (size_t i = 0; i < LIGHT_TOPICS; i++)
+        if (slice_eq(l->topics[i].config.name, name)) return &l->topics[i];
+    size_t at = l->next++ % LIGHT_TOPICS;
+    memcpy(l->names[at], name.p, name.n);
+    l->topics[at] = (struct topic){.config = {.read_queues = 1, .write_queues = 1, .perm = PERM_READ | PERM_WRITE}};
+    l->topics[at].config.name = slice_of(l->names[at], name.n);
+    return &l->topics[at];
+}
+
+const struct topic *topics_find(const struct topics *t, struct slice name)
+{
+    const struct topic *topic = map_get(&t->map, name);
+    return topic || !t->light ? topic : find_light(t->light, name);
+}
 
 static err_t not_found(struct slice name)
 {
@@ -333,6 +362,8 @@ static err_t check_queues(const struct topic_config *wanted)
 
 err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_changed)
 {
+    *out_changed = false;
+    if (t->light && name_is_lmq(wanted->name)) return NULL;
     err_t e = topics_check_name(t, wanted->name);
     if (!e) e = check_queues(wanted);
     if (!e && wants_mixed(wanted) && !t->options.allow_mixed) e = err_new(ERR_INVALID, "MIXED message type is not supported.");

@@ -37,6 +37,7 @@ struct topics_options {
     struct slice trace_name;            /* msgTraceTopicName */
     bool check_system_names;            /* validateSystemTopicWhenUpdateTopic */
     bool allow_mixed;                   /* enableMixedMessageType */
+    bool lmq;                           /* enableLmq: topics named %LMQ%… are there without being made, and never written */
     /* A topic was made, changed or (topic NULL) deleted: time to register. NULL: nobody cares. Thread: loop. */
     void (*changed)(void *ctx, const struct topic *topic);
     void *changed_ctx;
@@ -51,7 +52,7 @@ err_t topics_close(struct topics *t) MUST_CHECK;
 /* cleanup.policy=COMPACTION: of its messages the newest one of each key is kept. */
 bool topic_is_compacted(const struct topic *topic);
 
-/* Hot path: one hash lookup. NULL when there is none. */
+/* Hot path: one hash lookup. NULL when there is none. A light topic (%LMQ%…) is valid until some others were found. */
 const struct topic *topics_find(const struct topics *t, struct slice name);
 
 /* A message came for a topic that is not there: makes it after `default_topic`, if that may be inherited from.
@@ -66,7 +67,7 @@ const struct topic *topics_ensure(struct topics *t, struct slice name, int32_t q
  * before anybody is told that it is stored. */
 bool topics_is_saved(const struct topics *t, const struct topic *topic);
 
-/* An administrator's request. `wanted->attributes` holds edits (keys with + or -, see attributes.h).
+/* An administrator's request; for a light topic nothing happens. `wanted->attributes` holds edits (keys with + or -, see attributes.h).
  * *out_changed is false when everything is as wanted already.
  * Errors: INVALID (name, system topic, number of queues, MIXED), REFUSED (attributes). */
 err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_changed) MUST_CHECK;

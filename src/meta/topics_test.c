@@ -326,3 +326,37 @@ TEST(topics, every_fault_of_the_disk_leaves_one_of_the_states_before_or_after)
         meta_fixture_free(f);
     }
 }
+
+TEST(topics, light_ones_are_there_unmade_cannot_be_changed_and_are_never_written)
+{
+    struct meta_fixture *f = meta_fixture_new(3);
+    f->topics_options.lmq = true;
+    f->groups_options.lmq = true;
+    meta_fixture_open(f);
+    size_t topics = topics_count(f->topics), groups = groups_count(f->groups);
+    char name[32];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "%%LMQ%%$parent$%d", i);
+        const struct topic *topic = topics_find(f->topics, slice_text(name));
+        EXPECT_TEXT(topic->config.name, name);
+        EXPECT_EQ(topic->config.read_queues, 1);
+        EXPECT_EQ(topic->config.perm, PERM_READ | PERM_WRITE);
+        EXPECT(topics_is_saved(f->topics, topic));
+        const struct group *group = groups_find_or_create(f->groups, slice_text(name));
+        EXPECT_TEXT(group->config.name, name);
+        EXPECT(group->config.consume_enable);
+    }
+    struct topic_config wanted = {.name = SLICE("%LMQ%a"), .read_queues = 4, .write_queues = 4, .perm = PERM_READ};
+    struct group_config group = group_config_default;
+    bool changed = true;
+    group.name = SLICE("%LMQ%a");
+    EXPECT_OK(topics_set(f->topics, &wanted, &changed));
+    EXPECT(!changed);
+    EXPECT_OK(groups_set(f->groups, &group));
+    EXPECT_EQ(topics_find(f->topics, SLICE("%LMQ%a"))->config.read_queues, 1);
+    EXPECT(!topics_find(f->topics, SLICE("LMQ%a")));
+    EXPECT_EQ(topics_count(f->topics), topics);
+    EXPECT_EQ(groups_count(f->groups), groups);
+    EXPECT_EQ(f->topic_changes, 0);
+    meta_fixture_free(f);
+}

@@ -127,6 +127,7 @@ static void answer(struct cold_job *j)
     j->asker = NULL;
     if (!f) return;
     f->job = NULL;
+    f->bytes = j->place.file ? (int64_t)(j->place.bytes + j->ahead) : 0;
     f->done(f);
 }
 

@@ -1,6 +1,7 @@
 #include "store/queues.h"
 
 #include "base/log.h"
+#include "codec/lmq.h"
 #include "store/mapped_file.h"
 
 #include <assert.h>
@@ -66,6 +67,7 @@ static struct queue_topic *topic_get(struct queues *qs, struct slice name, enum 
     t->kind = kind;
     list_init(&t->queues);
     map_put(&qs->topics, name, t);
+    qs->light += name_is_lmq(name);
     return t;
 }
 
@@ -170,6 +172,7 @@ void queues_delete(struct queues *qs, struct slice topic)
         q->topic = &qs->graveyard;
     }
     qs->last = NULL;
+    qs->light -= name_is_lmq(t->name);
     free_topic(t);
 }
 

@@ -13,6 +13,7 @@ struct queues {
     struct queue_files files;
     struct map by_key;           /* topic, then queue_id in 4 bytes */
     struct map topics;           /* struct queue_topic */
+    size_t light;                /* light message queues (LMQ) among the topics */
     struct consume_queue *last;  /* the one asked for last: messages come in runs */
     struct queue_topic graveyard; /* queues of deleted topics: what is under way may still point to them */
 };

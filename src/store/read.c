@@ -1,5 +1,6 @@
 #include "store/state.h"
 
+#include "codec/lmq.h"
 #include "codec/record.h"
 #include "store/compaction.h"
 
@@ -86,10 +87,11 @@ static bool add_record(struct reading *g, int64_t at, int32_t messages, struct s
     return true;
 }
 
-/* S9 */
+/* S9. Of a light queue the record states the offset elsewhere. */
 static bool is_hole(struct reading *g, int64_t offset, struct queue_entry e, struct slice record)
 {
-    if (commit_log_wrote(&g->s->log, e.log_offset) || record_queue_offset(record.p) == offset) return false;
+    bool own = !name_is_lmq(g->q->topic->name);
+    if (commit_log_wrote(&g->s->log, e.log_offset) || (own && record_queue_offset(record.p) == offset)) return false;
     if (g->q->kind == QUEUE_OF_BATCHES) return false;   /* its holes are gaps */
     struct queue_entry next;
     return consume_queue_get(g->q, offset + 1, &next) && next.log_offset == e.log_offset && next.size == e.size;

@@ -337,8 +337,8 @@ static err_t add_entries(struct store *s, const struct message *m)
     err_t e = add_entry(s, m->topic, m->queue_id, m->queue_offset, m);
     struct slice topic;
     int64_t queue_offset;
-    if (redispatch_kind(m) == QUEUE_OF_BATCHES) return e;
-    for (size_t at = 0; !e && redispatch_next_lmq(m, &at, &topic, &queue_offset);) e = add_entry(s, topic, 0, queue_offset, m);
+    struct lmq_walk light = redispatch_lmq(m);
+    while (!e && redispatch_next_lmq(&light, &topic, &queue_offset)) e = add_entry(s, topic, LMQ_QUEUE_ID, queue_offset, m);
     return e;
 }
 

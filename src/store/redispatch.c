@@ -1,6 +1,7 @@
 #include "store/redispatch.h"
 
 #include "codec/java_hash.h"
+#include "codec/lmq.h"
 #include "codec/properties.h"
 
 int64_t redispatch_tag_hash(const struct message *m, const struct delay_levels *levels)
@@ -32,20 +33,28 @@ bool redispatch_has_entry(const struct message *m)
     return kind == SYS_FLAG_TRANSACTION_NONE || kind == SYS_FLAG_TRANSACTION_COMMIT;
 }
 
-/* The part with that number of a list "a,b,c". */
-static bool part_of(struct slice list, size_t number, struct slice *out)
+bool redispatch_has_lmq(const struct message *m)
 {
-    for (size_t i = 0; slice_split(&list, ',', out); i++)
-        if (i == number) return true;
-    return false;
+    struct slice t = m->topic;
+    bool waits = slice_starts(t, SLICE("rmq_sys_")) || slice_starts(t, SLICE("RMQ_SYS_TRANS_")) || slice_eq(t, SLICE(DELAY_LEVELS_TOPIC));
+    bool of_group = slice_starts(t, SLICE("%RETRY%")) || slice_starts(t, SLICE("%DLQ%"));
+    return !waits && !of_group && redispatch_has_entry(m) && redispatch_kind(m) == QUEUE_OF_SINGLES;
 }
 
-bool redispatch_next_lmq(const struct message *m, size_t *at, struct slice *topic, int64_t *queue_offset)
+struct lmq_walk redispatch_lmq(const struct message *m)
 {
-    struct slice offset;
-    struct slice topics = properties_get(m->properties, SLICE("INNER_MULTI_DISPATCH"));
-    struct slice offsets = properties_get(m->properties, SLICE("INNER_MULTI_QUEUE_OFFSET"));
-    if (!topics.n || !offsets.n || !part_of(topics, *at, topic) || !part_of(offsets, *at, &offset)) return false;
-    (*at)++;
-    return slice_to_i64(offset, queue_offset);
+    struct slice offsets = properties_get(m->properties, LMQ_OFFSETS);
+    if (!offsets.n || !redispatch_has_lmq(m)) return (struct lmq_walk){{NULL, 0}, {NULL, 0}};
+    return (struct lmq_walk){properties_get(m->properties, LMQ_NAMES), offsets};
+}
+
+bool redispatch_next_lmq(struct lmq_walk *w, struct slice *topic, int64_t *queue_offset)
+{
+    struct slice name, offset;
+    while (slice_split(&w->names, ',', &name) && slice_split(&w->offsets, ',', &offset)) {
+        if (!name_is_lmq(name) || !slice_to_i64(offset, queue_offset)) continue;   /* the original gives other names no offset */
+        *topic = name;
+        return true;
+    }
+    return false;
 }

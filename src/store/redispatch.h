@@ -15,7 +15,16 @@ bool redispatch_has_entry(const struct message *m);
 enum queue_kind redispatch_kind(const struct message *m);
 /* Messages in a record: INNER_NUM of a batch, 0 when that says none that can be; else 1. */
 int32_t redispatch_count(const struct message *m);
-/* Further queues of the message, each with its offset there. `at` starts at 0; false when there is none left. */
-bool redispatch_next_lmq(const struct message *m, size_t *at, struct slice *topic, int64_t *queue_offset);
+/* Light queues of a message, and its offsets there. */
+struct lmq_walk {
+    struct slice names, offsets;
+};
+enum { LMQ_QUEUE_ID = 0 };
+/* Whether a message that names light queues has entries there: not in a batch, not while it waits for its time or its commit, and not as what
+ * one group alone is to try again, or could not consume. */
+bool redispatch_has_lmq(const struct message *m);
+/* Each light queue of a stored message, from `w` = redispatch_lmq(m) on; false when there is none left. */
+struct lmq_walk redispatch_lmq(const struct message *m);
+bool redispatch_next_lmq(struct lmq_walk *w, struct slice *topic, int64_t *queue_offset);
 
 #endif

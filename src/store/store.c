@@ -383,9 +383,10 @@ static void append_record(struct store *s, struct consume_queue *q, const struct
     size_t size = record_size(m, &s->options.store_host);
     record_encode(m, &place, size, commit_log_take(&s->log, size));
     if (queued) {
-        struct waiting_record *r = fifo_push(&s->records, sizeof *r);
-        *r = (struct waiting_record){q, place.log_offset, tag_hash, place.queue_offset, place.store_ms, (int32_t)size, count};
+        struct waiting_record own = {q, place.log_offset, tag_hash, place.queue_offset, place.store_ms, (int32_t)size, count};
+        *(struct waiting_record *)fifo_push(&s->records, sizeof own) = own;
         q->next += count;
+        if (s->options.lmq && m->further_queues.n) lmq_append(s, m->further_queues, &own);
     }
     if (s->index) index_note(s->index, m, place.log_offset, place.store_ms);
     *out = (struct appended){place.log_offset, place.queue_offset, place.store_ms, (int32_t)size};
@@ -435,8 +436,15 @@ err_t store_append(struct store *s, const struct message *m, size_t count, bool 
     assert_on_loop(s->tasks);
     assert(count > 0);
     size_t bytes;
+    struct message light;
     if (s->mode != STORE_WRITABLE || s->cleaning.crowded || s->closed) return refuse(s);
-    err_t e = check_all(s, m, count, &bytes);
+    err_t e = NULL;
+    if (s->options.lmq && count == 1) {
+        light = *m;
+        m = &light;
+        e = lmq_prepare(s, &light);
+    }
+    if (!e) e = check_all(s, m, count, &bytes);
     if (!e) e = make_room(s, bytes);
     if (e) return e;
     struct consume_queue *q = queue_for(s, m);
@@ -477,6 +485,8 @@ void store_fetch(struct store *s, struct store_fetch *f)
     assert(!s->closed);
     cold_fetch(&s->cold, f);
 }
+
+void store_forget_cold(struct store *s) { cold_forget(&s->cold); }
 
 void store_fetch_cancel(struct store_fetch *f) { cold_cancel(f); }
 

@@ -55,6 +55,8 @@ struct store_options {
     bool index;                     /* messageIndexEnable: records can be found by key */
     int32_t index_slots;            /* maxHashSlotNum, 5000000 */
     int32_t index_entries;          /* maxIndexNum, 20000000: of one index file */
+    bool lmq;                       /* enableLmq, enableMultiDispatch: messages may name light queues that hold them, too */
+    int32_t lmq_max;                /* maxLmqConsumeQueueNum: light queues */
     struct delay_levels delay_levels; /* messageDelayLevel; without any, the default ones */
     struct clean_options clean;
     struct compaction_options compaction;
@@ -92,9 +94,11 @@ typedef void append_done(void *ctx, err_t e);
 
 /* Appends `count` messages of one topic and queue, contiguous and in one file; out has `count` elements and is filled at once. One of
  * them may be a batch that stays one record (SYS_FLAG_INNER_BATCH, inner_count): it takes as many offsets as it has messages, and gets
- * the property INNER_BASE.
+ * the property INNER_BASE. With options.lmq a single message that names light queues (further_queues) is found there, too; it gets the
+ * property INNER_MULTI_QUEUE_OFFSET, and loses WAIT. In a call with several of them they may name none.
  * Has copied what m points to when it returns. wait_sync false answers at the end of the turn also in SYNC (property WAIT=false).
- * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why). */
+ * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why), REFUSED (too many
+ * light queues). */
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
                    struct appended *out) MUST_CHECK;
 
@@ -167,12 +171,15 @@ err_t store_record_at(struct store *s, int64_t log_offset, struct pinned *out) M
 struct store_fetch {
     void (*done)(struct store_fetch *f);   /* Thread: loop. Time to ask again: it may be the turn of other bytes then */
     struct cold_job *job;                  /* the store's; NULL: nothing is under way */
+    int64_t bytes;                         /* when it is done: read of the log, what is ahead included */
 };
 /* No function that reads waits for the disk. When one needed bytes that are not in memory this is true until the loop's turn ends, and
  * what the function said means nothing: store_fetch(), and ask again. */
 bool store_is_cold(const struct store *s);
 /* Lets a worker read what was needed, and what a reader is likely to need next. When the store is closed, done runs at once. */
 void store_fetch(struct store *s, struct store_fetch *f);
+/* What was needed is not, after all: store_is_cold() is false. */
+void store_forget_cold(struct store *s);
 /* After it f->done does not run. Harmless when nothing is under way. */
 void store_fetch_cancel(struct store_fetch *f);
 

@@ -58,7 +58,7 @@ static bool is_likely(const struct seen_queue *q, int64_t offset, int64_t log_of
 static void note_offset(struct check *c, const char *file, struct slice topic, int32_t queue_id, int64_t offset, const struct message *m)
 {
     struct seen_queue *q = check_seen(c, topic, queue_id, true);
-    if (!q) return;
+    if (!q || (q->records && q->log_offset == m->log_offset)) return;   /* a light queue that is named twice */
     if (redispatch_kind(m) == QUEUE_OF_BATCHES) q->kind = QUEUE_OF_BATCHES;   /* it proves what its topic keeps */
     if (offset == 0 && q->next > 0) q->began_again = true;
     bool first = q->next < 0 || offset == 0;
@@ -80,9 +80,9 @@ static void note_offsets(struct check *c, const char *file, const struct message
     int64_t offset;
     if (!redispatch_has_entry(m)) return;
     note_offset(c, file, m->topic, m->queue_id, m->queue_offset, m);
-    if (redispatch_kind(m) == QUEUE_OF_BATCHES) return;
-    for (size_t at = 0; redispatch_next_lmq(m, &at, &topic, &offset);)
-        if (queue_topic_is_legal(topic) && offset >= 0) note_offset(c, file, topic, 0, offset, m);
+    struct lmq_walk light = redispatch_lmq(m);
+    while (redispatch_next_lmq(&light, &topic, &offset))
+        if (queue_topic_is_legal(topic) && offset >= 0) note_offset(c, file, topic, LMQ_QUEUE_ID, offset, m);
 }
 
 /* A damaged record keeps its place in its queue when what it says of itself fits. */

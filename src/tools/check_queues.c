@@ -31,8 +31,9 @@ static int64_t offset_here(const struct view_queue *q, const struct message *m)
     struct slice topic;
     int64_t offset;
     if (slice_eq(m->topic, slice_text(q->topic)) && m->queue_id == q->id) return m->queue_offset;
-    for (size_t at = 0; redispatch_next_lmq(m, &at, &topic, &offset);)
-        if (q->id == 0 && slice_eq(topic, slice_text(q->topic))) return offset;
+    struct lmq_walk light = redispatch_lmq(m);
+    while (redispatch_next_lmq(&light, &topic, &offset))
+        if (q->id == LMQ_QUEUE_ID && slice_eq(topic, slice_text(q->topic))) return offset;
     return -1;
 }
 

@@ -17,6 +17,35 @@ static void try_properties(const struct filter *f, struct slice properties)
     buf_done(&again);
 }
 
+struct chain {
+    struct slice expression;
+    size_t clauses;
+    bool any, settled, unknown;     /* of the outermost chain */
+    enum filter_verdict verdict;    /* what settled it */
+};
+
+static void try_clause(void *ctx, const struct filter_clause *c)
+{
+    struct chain *chain = ctx;
+    FUZZ_EXPECT(c->text.n && c->text.p >= chain->expression.p && c->text.p + c->text.n <= chain->expression.p + chain->expression.n);
+    FUZZ_EXPECT(c->depth >= 0 && c->depth <= FILTER_DEPTH_MAX && ++chain->clauses <= FILTER_PARTS_MAX);
+    if (c->depth || chain->settled) return;
+    chain->any = c->any;
+    chain->settled = c->verdict == FILTER_FAILED || c->verdict == (c->any ? FILTER_TRUE : FILTER_FALSE);
+    chain->unknown |= c->verdict == FILTER_UNKNOWN;
+    chain->verdict = c->verdict;
+}
+
+/* Clauses lie in the expression, and together say what all of it says. */
+static void try_clauses(const struct filter *f, struct slice expression, struct slice properties)
+{
+    struct chain chain = {.expression = expression};
+    err_t e = filter_explain(expression, properties, try_clause, &chain);
+    FUZZ_EXPECT(!e && chain.clauses);
+    if (!chain.settled) chain.verdict = chain.unknown ? FILTER_UNKNOWN : chain.any ? FILTER_FALSE : FILTER_TRUE;
+    FUZZ_EXPECT(chain.verdict == filter_evaluate(f, properties));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     uint8_t *copy = fuzz_copy(p, n);
@@ -30,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     } else {
         FUZZ_EXPECT(filter_parts(f) && filter_parts(f) <= FILTER_PARTS_MAX);
         try_properties(f, slice_of(copy + length, n - length));
+        try_clauses(f, slice_of(copy, length), slice_of(copy + length, n - length));
         try_properties(f, mark ? slice_of(mark + 1, n - length - 1) : slice_of(copy, 0));
         filter_free(f);
     }

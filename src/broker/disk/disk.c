@@ -7,13 +7,19 @@
 static void on_fetched(struct store_fetch *f)
 {
     struct disk_wait *w = LIST_OWNER(f, struct disk_wait, fetch);
+    struct broker *b = w->broker;
     list_remove(&w->node);
+    b->fetched_bytes = f->bytes;
+    b->may_read_cold = true;
     w->go_on(w, false);
+    b->fetched_bytes = 0;
+    b->may_read_cold = false;
 }
 
 void disk_wait(struct broker *b, struct disk_wait *w)
 {
     w->fetch = (struct store_fetch){.done = on_fetched};
+    w->broker = b;
     list_add(&b->disk_waits, &w->node);
     store_fetch(b->store, &w->fetch);
 }

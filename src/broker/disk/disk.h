@@ -15,10 +15,12 @@ struct topic;
 struct disk_wait {
     struct list_node node;
     struct store_fetch fetch;
+    struct broker *broker;
     void (*go_on)(struct disk_wait *w, bool stopping);   /* stopping: there will be no answer from the store */
 };
 
-/* What was just read is not in memory: w->go_on runs when it is, or when the broker stops. */
+/* What was just read is not in memory: w->go_on runs when it is, or when the broker stops; b->fetched_bytes tells meanwhile what the disk was
+ * read for it. */
 void disk_wait(struct broker *b, struct disk_wait *w);
 /* All who wait go on, at the end of the broker. */
 void disk_end(struct broker *b);

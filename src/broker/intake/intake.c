@@ -1,6 +1,7 @@
 #include "broker/intake/intake.h"
 
 #include "codec/java_hash.h"
+#include "codec/lmq.h"
 #include "codec/message_id.h"
 #include "codec/properties.h"
 #include "meta/names.h"
@@ -89,6 +90,8 @@ err_t intake_check(const struct send_header *h, const struct known_properties *p
 
 err_t intake_check_in_batch(const struct known_properties *p)
 {
+    if (p->further_offsets.n)
+        return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: its offsets in light message queues are not for its sender to say");
     if ((!p->delay_level.n || slice_eq(p->delay_level, SLICE("0"))) && !known_has_timer(p)) return NULL;
     return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: a batch cannot hold delayed messages");
 }
@@ -125,6 +128,7 @@ void intake_keys(const struct known_properties *p, struct message *out)
     out->unique_key = p->unique_key;
     out->key_words = p->key_words;
     out->tags = p->tags;
+    out->further_queues = p->further_queues;
 }
 
 /* For clients that send no unique key of their own. */
@@ -150,20 +154,26 @@ static void put_own_properties(struct broker *b, struct buf *text)
 /* What only the broker says of a message. */
 static bool is_reserved(struct slice name)
 {
-    return slice_eq(name, SLICE("POP_CK")) || slice_eq(name, SLICE("INNER_NUM")) || slice_eq(name, SLICE("INNER_BASE"));
+    return slice_eq(name, SLICE("POP_CK")) || slice_eq(name, SLICE("INNER_NUM")) || slice_eq(name, SLICE("INNER_BASE")) ||
+           slice_eq(name, LMQ_OFFSETS);
+}
+
+static void put_unreserved(struct slice properties, struct buf *text)
+{
+    struct slice name, value;
+    while (properties_next(&properties, &name, &value))
+        if (!is_reserved(name)) properties_put(text, name, value);
 }
 
 void intake_batch(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
                   const struct known_properties *p, size_t count, struct message *out)
 {
     struct buf *text = &b->scratch;
-    struct slice rest = h->properties, name, value;
     char number[24];
     buf_clear(text);
     snprintf(number, sizeof number, "%zu", count);
     properties_put(text, SLICE("INNER_NUM"), slice_text(number));   /* the store puts INNER_BASE before it: the original's order */
-    while (properties_next(&rest, &name, &value))
-        if (!is_reserved(name)) properties_put(text, name, value);
+    put_unreserved(h->properties, text);
     put_own_properties(b, text);
     intake_common(call, h, topic, out);
     out->sys_flag |= SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP;
@@ -178,7 +188,7 @@ void intake_message(struct broker *b, const struct call *call, const struct send
 {
     struct buf *text = &b->scratch;
     buf_clear(text);
-    if (p->pop_check_point.n) properties_put_without(text, h->properties, SLICE("POP_CK"));
+    if (p->pop_check_point.n || p->further_offsets.n) put_unreserved(h->properties, text);
     else buf_put_slice(text, h->properties);
     size_t made_at = text->n;
     if (!p->unique_key.n) put_unique_key(b, text);

@@ -1,5 +1,6 @@
 #include "broker/intake/known_properties.h"
 
+#include "codec/lmq.h"
 #include "codec/properties.h"
 
 static struct slice *place_of(struct slice name, struct known_properties *p)
@@ -20,6 +21,8 @@ static struct slice *place_of(struct slice name, struct known_properties *p)
     case 15: return slice_eq(name, SLICE("TIMER_DELAY_SEC")) ? &p->timer_delay_sec : NULL;
     case 16: return slice_eq(name, SLICE("TIMER_DELIVER_MS")) ? &p->timer_deliver_ms : NULL;
     case 17: return slice_eq(name, SLICE("TIMER_DEL_UNIQKEY")) ? &p->timer_delete_key : NULL;
+    case 20: return slice_eq(name, LMQ_NAMES) ? &p->further_queues : NULL;
+    case 24: return slice_eq(name, LMQ_OFFSETS) ? &p->further_offsets : NULL;
     }
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "rpc/reply.h"
 
 #include "base/log.h"
+#include "codec/lmq.h"
 
 /* 329 */
 void handle_delete_expired_log(struct broker *b, struct call *call)
@@ -27,7 +28,7 @@ static void note_unused(void *ctx, struct slice topic)
 {
     struct unused *u = ctx;
     const struct topics *topics = u->broker->topics;
-    if (topics_find(topics, topic) || topics_is_system(topics, topic) || slice_starts(topic, SLICE("%LMQ%"))) return;
+    if (topics_find(topics, topic) || topics_is_system(topics, topic) || name_is_lmq(topic)) return;
     buf_put_slice(&u->names, topic);
     buf_put_u8(&u->names, 0);
 }

@@ -2,6 +2,7 @@
 #include "broker/pull/pull_filter.h"
 
 #include "base/log.h"
+#include "codec/lmq.h"
 #include "meta/names.h"
 
 #include <stdlib.h>
@@ -123,9 +124,17 @@ static void reply_pull(struct broker *b, struct call *call, const struct pull_he
     call_reply_pinned(call, code, remark, &pull_reply_kind, &reply, r->slice, r->slices);
 }
 
+/* Light topics and groups are there as soon as somebody names them: they are remembered when something was committed. */
+static bool is_remembered(const struct broker *b, const struct pull_header *h)
+{
+    if (!b->cfg->store.lmq || !(name_is_lmq(h->topic) || name_is_lmq(h->consumer_group))) return true;
+    return offsets_of_queue(b->offsets, h->topic, h->consumer_group, h->queue_id);
+}
+
 /* For who asks why the queue does not move. */
 static void note(struct broker *b, const struct call *call, const struct pull_header *h, int64_t next, int32_t code, int32_t messages)
 {
+    if (!is_remembered(b, h)) return;
     struct pull_note n = {
         .at_ms = tasks_mono_ms(b->tasks), .from = h->queue_offset, .code = code, .messages = messages, .conn = rpc_conn_id(call->conn),
     };
@@ -288,11 +297,25 @@ static void commit_offset(struct broker *b, const struct call *call, const struc
                    h->commit_offset);
 }
 
+/* The disk would have to be read for it, and has been read enough for its group. Who pulls by itself is not told to come later, as it would take
+ * that for a failure, but waits. */
+static bool hold_back(struct broker *b, struct call *call, const struct pull_header *h)
+{
+    if (!store_is_cold(b->store) || b->may_read_cold || !cold_control_is_over(b, h->consumer_group)) return false;
+    struct member_group *members = members_consumers(&b->members, h->consumer_group);
+    store_forget_cold(b->store);
+    if (members && members->type == CONSUME_ACTIVELY) cold_control_hold(b, call);
+    else refuse(b, call, h, 0, err_new(ERR_BUSY, "This consumer group is reading cold data. It has been flow control"));
+    return true;
+}
+
 static void pull(struct broker *b, struct call *call, const struct pull_header *h, struct pull_filter *filter)
 {
     struct read_result r;
     commit_offset(b, call, h);
+    cold_control_note(b, h->consumer_group, b->fetched_bytes);
     read_for(b, h, h->queue_offset, filter, &r);
+    if (hold_back(b, call, h)) return;
     if (disk_again(b, call)) return;
     bool may_wait = h->sys_flag & PULL_MAY_WAIT && h->suspend_timeout_millis > 0 && !call->oneway;
     if (may_wait && code_of(r.status, h->queue_offset) == RESPONSE_PULL_NOT_FOUND) hold_pull(b, call, h, filter, r.next_offset);

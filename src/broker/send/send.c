@@ -145,6 +145,7 @@ static err_t read_batch(struct call *call, const struct send_header *h, const st
         m.body = one.body;
         m.properties = one.properties;
         intake_keys(&known, &m);
+        m.further_queues = (struct slice){NULL, 0};   /* as with the original: single messages alone go there */
         if (messages->n / sizeof m == BATCH_MESSAGES_MAX)
             return err_new(ERR_MESSAGE_ILLEGAL, "a batch of more than %d messages", BATCH_MESSAGES_MAX);
         buf_put(messages, &m, sizeof m);

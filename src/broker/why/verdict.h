@@ -6,8 +6,8 @@
 #include "broker/state.h"
 #include "broker/why/answer.h"
 
-/* Tells what the group subscribes to, what that says of the message, and says so if it does not match. Without consumers of the topic it tells
- * nothing. */
+/* Tells what the group subscribes to, what that and each clause of it says of the message, and which one is the first that does not match. Without
+ * consumers of the topic it tells nothing. */
 void verdict_tell(struct broker *b, struct slice group, struct slice topic, const struct message *m, struct answer_text *a);
 
 #endif
