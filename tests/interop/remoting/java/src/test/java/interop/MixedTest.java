@@ -1,6 +1,6 @@
 package interop;
 
-import static org.junit.jupiter.api.Assertions.*;
+import static org.junit.jupiter.api.Assumptions.*;
 
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -240,7 +240,7 @@ class MixedTest extends Suite {
     @Timeout(3600)
     void everythingSentIsConsumedByEveryGroup() throws Exception {
         String folder = System.getenv("MIXED_DIR");
-        assertNotNull(folder, "run by tests/interop/mixed");
+        assumeTrue(folder != null, "run by tests/interop/mixed");
         log = new PrintStream(Files.newOutputStream(Path.of(folder, "java.log"), StandardOpenOption.CREATE), true);
         String normal = "mixed_normal";
         String order = "mixed_order";
