@@ -291,3 +291,36 @@ TEST(extreme, the_fast_port_knows_everything_but_pulls)
     EXPECT_EQ(flow_code(f, REQUEST_GET_MAX_OFFSET, &max_offset_kind, &max, NULL, NULL), RESPONSE_SUCCESS);
     flow_stop(f);
 }
+
+/* Names of any length and numbers of any size, in requests that look for something: each is answered. */
+TEST(extreme, what_is_asked_about_things_that_cannot_be_is_answered)
+{
+    static const size_t lengths[] = {1, 127, 128, 255, 256, 70000};
+    static const int64_t numbers[] = {INT64_MIN, -1, 0, INT32_MAX, INT64_MAX};
+    struct flow *f = flow_start(NULL);
+    struct buf name = BUF_EMPTY;
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "UNIQ_KEY=U", "x");
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        buf_clear(&name);
+        memset(buf_take(&name, lengths[i]), 'n', lengths[i]);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+            struct slice n = buf_slice(&name);
+            int32_t small = (int32_t)numbers[k];
+            struct send_back_header back = {.group = n, .offset = numbers[k], .delay_level = small, .max_reconsume_times = small};
+            header_set(&back, send_back, max_reconsume_times);
+            struct why_queue_header queue = {.consumer_group = n, .topic = k % 2 ? n : SLICE("T"), .queue_id = small};
+            struct why_message_header message = {.topic = k % 2 ? n : SLICE("T"), .unique_key = n, .consumer_group = n};
+            struct why_send_header send = {.topic = n};
+            struct query_consume_queue_header entries = {.topic = k % 2 ? n : SLICE("T"), .queue_id = small, .index = numbers[k], .count = small, .consumer_group = n};
+            flow_code(f, REQUEST_CONSUMER_SEND_MSG_BACK, &send_back_kind, &back, NULL, NULL);
+            EXPECT_EQ(flow_code(f, REQUEST_WHY_QUEUE, &why_queue_kind, &queue, NULL, NULL), RESPONSE_SUCCESS);
+            EXPECT_EQ(flow_code(f, REQUEST_WHY_MESSAGE, &why_message_kind, &message, NULL, NULL), RESPONSE_SUCCESS);
+            EXPECT_EQ(flow_code(f, REQUEST_WHY_SEND, &why_send_kind, &send, NULL, NULL), RESPONSE_SUCCESS);
+            flow_code(f, REQUEST_QUERY_CONSUME_QUEUE, &query_consume_queue_kind, &entries, NULL, NULL);
+        }
+    }
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 1);   /* and it goes on */
+    buf_done(&name);
+    flow_stop(f);
+}
