@@ -151,7 +151,7 @@ static err_t open_store(struct broker *b)
         .queue_flush_interval_ms = cfg->store.flush_queue_ms, .max_message_bytes = cfg->store.max_message_bytes,
         .recent_percent = cfg->store.memory_ratio, .scrub_bytes_per_second = cfg->store.scrub_bytes_per_second,
         .index = cfg->store.index, .index_slots = cfg->store.index_slots, .index_entries = cfg->store.index_entries,
-        .lmq = cfg->store.lmq && cfg->store.multi_dispatch, .lmq_max = cfg->store.lmq_max,
+        .lmq = cfg->store.lmq && cfg->store.multi_dispatch, .lmq_max = cfg->store.lmq_quota ? cfg->store.lmq_max : INT32_MAX,
         .delay_levels = b->delay_levels, .clean = broker_clean_rules(cfg),
         .compaction = {
             .on = cfg->store.compaction, .log_file_bytes = cfg->store.compaction_log_bytes, .entry_file_bytes = cfg->store.compaction_entry_bytes,

@@ -18,12 +18,10 @@ static err_t illegal(struct slice name)
                    name.n < 300 ? (int)name.n : 300, (const char *)name.p);
 }
 
-/* Remark: docs/protocol/remoting.md, put status LMQ_CONSUME_QUEUE_NUM_EXCEEDED. */
 static err_t check_count(const struct store *s, size_t more)
 {
     if (s->queues.light + more <= (size_t)s->options.lmq_max) return NULL;
-    return err_new(ERR_REFUSED, "[LMQ_CONSUME_QUEUE_NUM_EXCEEDED]broker config enableLmq and enableMultiDispatch, lmq consumeQueue num exceed "
-                                "maxLmqConsumeQueueNum config num, default limit 2w.");
+    return err_new(ERR_LMQ_QUOTA, "[LMQ_CONSUME_QUEUE_NUM_EXCEEDED]lmq consume queue num exceeded.");
 }
 
 /* The offsets that the message gets, and how many queues are to be made for it. */
@@ -46,7 +44,7 @@ static void put_properties(struct slice properties, struct slice offsets, struct
     struct slice name, value;
     buf_clear(out);
     while (properties_next(&properties, &name, &value))
-        if (!slice_eq(name, LMQ_OFFSETS) && !slice_eq(name, SLICE("WAIT"))) properties_put(out, name, value);
+        if (!slice_eq(name, LMQ_OFFSETS)) properties_put(out, name, value);
     properties_put(out, LMQ_OFFSETS, offsets);
 }
 

@@ -81,8 +81,7 @@ TEST(lmq, a_message_is_in_each_light_queue_it_names_and_says_its_offsets_there)
     struct message m = read_at(f, "%LMQ%b", 0, &r);
     EXPECT_TEXT(m.topic, "T");
     EXPECT_EQ(m.queue_offset, 1);
-    EXPECT(!properties_get(m.properties, SLICE("WAIT")).n);
-    EXPECT_TEXT(properties_get(m.properties, SLICE("TAGS")), "TagA");
+    EXPECT_TEXT(m.properties, "WAIT\x01true\x02INNER_MULTI_DISPATCH\x01%LMQ%a,%LMQ%b\x02TAGS\x01TagA\x02INNER_MULTI_QUEUE_OFFSET\x01" "1,0\x02");
     read_result_release(&r);
     store_fixture_free(f);
 }
@@ -188,8 +187,8 @@ TEST(lmq, there_are_as_many_light_queues_as_are_allowed_and_those_there_are_go_o
     struct store_fixture *f = start_with(false, 2, 1);
     struct appended a;
     append_for(f, "T", "%LMQ%a,%LMQ%b");
-    EXPECT_ERR(try_for(f, "T", "%LMQ%a,%LMQ%c", &a), ERR_REFUSED);
-    EXPECT_ERR(try_for(f, "%LMQ%c", "%LMQ%a", &a), ERR_REFUSED);
+    EXPECT_ERR(try_for(f, "T", "%LMQ%a,%LMQ%c", &a), ERR_LMQ_QUOTA);
+    EXPECT_ERR(try_for(f, "%LMQ%c", "%LMQ%a", &a), ERR_LMQ_QUOTA);
     append_for(f, "T", "%LMQ%b");
     EXPECT_EQ(store_fixture_max(f, "%LMQ%a", 0), 1);
     EXPECT_EQ(store_fixture_max(f, "%LMQ%b", 0), 2);
@@ -198,7 +197,7 @@ TEST(lmq, there_are_as_many_light_queues_as_are_allowed_and_those_there_are_go_o
     EXPECT_EQ(store_fixture_max(f, "%LMQ%c", 0), 1);
     store_fixture_close(f);
     store_fixture_open(f);
-    EXPECT_ERR(try_for(f, "T", "%LMQ%a", &a), ERR_REFUSED);   /* counted at the start too */
+    EXPECT_ERR(try_for(f, "T", "%LMQ%a", &a), ERR_LMQ_QUOTA);   /* counted at the start too */
     store_fixture_free(f);
 }
 

@@ -222,7 +222,7 @@ bool clean_is_idle(const struct store *s);
 
 /* --- lmq.c: light message queues --- */
 /* A message that may name further queues: its properties get its offsets in them, and lie in s->scratch then; further_queues is empty when
- * there are none for it. MESSAGE_ILLEGAL: they cannot be; REFUSED: there would be too many queues. Changes nothing in the store. */
+ * there are none for it. MESSAGE_ILLEGAL: they cannot be; LMQ_QUOTA: there would be too many queues. Changes nothing in the store. */
 err_t lmq_prepare(struct store *s, struct message *m) MUST_CHECK;
 /* The record that `own` stands for gets its entries in the further queues, too. */
 void lmq_append(struct store *s, struct slice names, const struct waiting_record *own);

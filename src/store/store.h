@@ -56,7 +56,7 @@ struct store_options {
     int32_t index_slots;            /* maxHashSlotNum, 5000000 */
     int32_t index_entries;          /* maxIndexNum, 20000000: of one index file */
     bool lmq;                       /* enableLmq, enableMultiDispatch: messages may name light queues that hold them, too */
-    int32_t lmq_max;                /* maxLmqConsumeQueueNum: light queues */
+    int32_t lmq_max;                /* maxLmqConsumeQueueNum, with enableLmqQuota: light queues */
     struct delay_levels delay_levels; /* messageDelayLevel; without any, the default ones */
     struct clean_options clean;
     struct compaction_options compaction;
@@ -95,9 +95,9 @@ typedef void append_done(void *ctx, err_t e);
 /* Appends `count` messages of one topic and queue, contiguous and in one file; out has `count` elements and is filled at once. One of
  * them may be a batch that stays one record (SYS_FLAG_INNER_BATCH, inner_count): it takes as many offsets as it has messages, and gets
  * the property INNER_BASE. With options.lmq a single message that names light queues (further_queues) is found there, too; it gets the
- * property INNER_MULTI_QUEUE_OFFSET, and loses WAIT. In a call with several of them they may name none.
+ * property INNER_MULTI_QUEUE_OFFSET. In a call with several of them they may name none.
  * Has copied what m points to when it returns. wait_sync false answers at the end of the turn also in SYNC (property WAIT=false).
- * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why), REFUSED (too many
+ * Refused (done will not run): MESSAGE_ILLEGAL (too long), NOT_AVAILABLE / DISK_FULL (writing is off; the text says why), LMQ_QUOTA (too many
  * light queues). */
 err_t store_append(struct store *s, const struct message *m, size_t count, bool wait_sync, append_done *done, void *ctx,
                    struct appended *out) MUST_CHECK;

@@ -104,14 +104,13 @@ TEST(lmq, offsets_that_a_client_states_itself_are_dropped)
 
 TEST(lmq, a_light_queue_too_many_is_refused_with_the_remark_of_the_original)
 {
-    static const char *const few[] = {"enableLmq=true", "enableMultiDispatch=true", "maxLmqConsumeQueueNum=1", NULL};
+    static const char *const few[] = {"enableLmq=true", "enableMultiDispatch=true", "enableLmqQuota=true", "maxLmqConsumeQueueNum=1", NULL};
     struct flow *f = flow_start(few);
     flow_make_topic(f, "T", 1);
     EXPECT_EQ(flow_send(f, "T", 0, "INNER_MULTI_DISPATCH=%LMQ%a", "x").code, RESPONSE_SUCCESS);
     struct sent s = flow_send(f, "T", 0, "INNER_MULTI_DISPATCH=%LMQ%a,%LMQ%b", "x");
-    EXPECT_EQ(s.code, RESPONSE_SYSTEM_ERROR);
-    EXPECT_TEXT(slice_text(s.remark), "[LMQ_CONSUME_QUEUE_NUM_EXCEEDED]broker config enableLmq and enableMultiDispatch, lmq consumeQueue num exceed "
-                                      "maxLmqConsumeQueueNum config num, default limit 2w.");
+    EXPECT_EQ(s.code, RESPONSE_LMQ_QUOTA_EXCEEDED);
+    EXPECT_TEXT(slice_text(s.remark), "[LMQ_CONSUME_QUEUE_NUM_EXCEEDED]lmq consume queue num exceeded.");
     s = flow_send(f, "T", 0, "INNER_MULTI_DISPATCH=%LMQ%a,Other", "x");
     EXPECT_EQ(s.code, RESPONSE_MESSAGE_ILLEGAL);
     EXPECT(strstr(s.remark, "\"Other\""));

@@ -272,3 +272,27 @@ TEST(send, what_was_acknowledged_survives_a_restart_and_a_kill)
     EXPECT_EQ(p.messages[11].queue_offset, 301);
     flow_stop(f);
 }
+
+TEST(send, a_priority_chooses_the_queue_of_its_number_or_the_last)
+{
+    static const struct { const char *properties; int32_t queue_id; bool keeps; } rows[] = {
+        {"_SYS_MSG_PRIORITY_=0", 0, true}, {"_SYS_MSG_PRIORITY_=2", 2, true}, {"_SYS_MSG_PRIORITY_=9", 3, true},
+        {"_SYS_MSG_PRIORITY_=2147483647", 3, true}, {"_SYS_MSG_PRIORITY_=-1", 1, true}, {"_SYS_MSG_PRIORITY_=99999999999", 1, true},
+        {"_SYS_MSG_PRIORITY_=high", 1, true}, {"A=b", 1, false},
+        {"_SYS_MSG_PRIORITY_=0;__SHARDINGKEY=k", 1, false},   /* of another kind: it has none */
+    };
+    struct flow *f = flow_start(NULL);
+    flow_make_topic_with(f, "T", 4, "+message.type=PRIORITY");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sent s = flow_send(f, "T", 1, rows[i].properties, "x");
+        EXPECT_EQ(s.code, RESPONSE_SUCCESS);
+        EXPECT_EQ(s.queue_id, rows[i].queue_id);
+        struct pulled p = flow_pull(f, "T", s.queue_id, s.queue_offset, "*");
+        EXPECT_EQ(p.count, 1);
+        EXPECT_EQ(p.messages[0].queue_id, rows[i].queue_id);
+        EXPECT_EQ(properties_get(p.messages[0].properties, SLICE("_SYS_MSG_PRIORITY_")).n > 0, rows[i].keeps);
+    }
+    struct sent s = flow_send(f, "T", 1, "_SYS_MSG_PRIORITY_=3;DELAY=1", "x");
+    EXPECT_EQ(s.queue_id, 1);
+    flow_stop(f);
+}

@@ -151,6 +151,35 @@ static void put_own_properties(struct broker *b, struct buf *text)
     properties_put(text, SLICE("CLUSTER"), b->cluster);
 }
 
+/* False: it has none that can be. */
+static bool has_priority(const struct known_properties *p, int32_t *out)
+{
+    int32_t n;
+    if (!p->priority.n || !slice_to_i32(p->priority, &n) || n < 0) return false;
+    *out = n;
+    return true;
+}
+
+/* A message is of one kind: one of a transaction, delayed, or in order has no priority. */
+static bool is_of_other_kind(const struct known_properties *p)
+{
+    bool transaction = p->transaction.n == 4 && strncasecmp((const char *)p->transaction.p, "true", 4) == 0;
+    return transaction || p->delay_level.n || known_has_timer(p) || p->sharding_key.n;
+}
+
+int32_t intake_priority_queue(const struct known_properties *p, const struct topic *topic, int32_t queue_id)
+{
+    int32_t n, last = topic->config.write_queues > 0 ? topic->config.write_queues - 1 : 0;
+    if (!has_priority(p, &n) || is_of_other_kind(p)) return queue_id;
+    return n < last ? n : last;
+}
+
+static bool loses_priority(const struct known_properties *p)
+{
+    int32_t n;
+    return has_priority(p, &n) && is_of_other_kind(p);
+}
+
 /* What only the broker says of a message. */
 static bool is_reserved(struct slice name)
 {
@@ -158,11 +187,11 @@ static bool is_reserved(struct slice name)
            slice_eq(name, LMQ_OFFSETS);
 }
 
-static void put_unreserved(struct slice properties, struct buf *text)
+static void put_unreserved(struct slice properties, bool without_priority, struct buf *text)
 {
     struct slice name, value;
     while (properties_next(&properties, &name, &value))
-        if (!is_reserved(name)) properties_put(text, name, value);
+        if (!is_reserved(name) && !(without_priority && slice_eq(name, SLICE("_SYS_MSG_PRIORITY_")))) properties_put(text, name, value);
 }
 
 void intake_batch(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
@@ -173,7 +202,7 @@ void intake_batch(struct broker *b, const struct call *call, const struct send_h
     buf_clear(text);
     snprintf(number, sizeof number, "%zu", count);
     properties_put(text, SLICE("INNER_NUM"), slice_text(number));   /* the store puts INNER_BASE before it: the original's order */
-    put_unreserved(h->properties, text);
+    put_unreserved(h->properties, false, text);
     put_own_properties(b, text);
     intake_common(call, h, topic, out);
     out->sys_flag |= SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP;
@@ -188,7 +217,8 @@ void intake_message(struct broker *b, const struct call *call, const struct send
 {
     struct buf *text = &b->scratch;
     buf_clear(text);
-    if (p->pop_check_point.n || p->further_offsets.n) put_unreserved(h->properties, text);
+    bool without_priority = loses_priority(p);
+    if (p->pop_check_point.n || p->further_offsets.n || without_priority) put_unreserved(h->properties, without_priority, text);
     else buf_put_slice(text, h->properties);
     size_t made_at = text->n;
     if (!p->unique_key.n) put_unique_key(b, text);

@@ -20,6 +20,10 @@ err_t intake_check_in_batch(const struct known_properties *p) MUST_CHECK;
 /* A message of a compacted topic has a key: otherwise nobody would ever get it. MESSAGE_ILLEGAL. */
 err_t intake_check_key(const struct topic *topic, const struct known_properties *p) MUST_CHECK;
 
+/* The queue of a message of release 5.5 with a priority: the one of that number, or the topic's last. Without one, or when it is one of a
+ * transaction, delayed or in order as well, `queue_id`. */
+int32_t intake_priority_queue(const struct known_properties *p, const struct topic *topic, int32_t queue_id);
+
 /* One message of a single send, with the broker's own properties added. Its properties lie in b->scratch; `unique_key` is
  * the client's, or the one made here. */
 void intake_message(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,

@@ -17,10 +17,12 @@ static struct slice *place_of(struct slice name, struct known_properties *p)
         return slice_eq(name, SLICE("TRAN_MSG")) ? &p->transaction : NULL;
     case 9: return slice_eq(name, SLICE("INNER_NUM")) ? &p->inner_count : NULL;
     case 12: return slice_eq(name, SLICE("TIMER_OUT_MS")) ? &p->timer_out_ms : NULL;
+    case 13: return slice_eq(name, SLICE("__SHARDINGKEY")) ? &p->sharding_key : NULL;
     case 14: return slice_eq(name, SLICE("TIMER_DELAY_MS")) ? &p->timer_delay_ms : NULL;
     case 15: return slice_eq(name, SLICE("TIMER_DELAY_SEC")) ? &p->timer_delay_sec : NULL;
     case 16: return slice_eq(name, SLICE("TIMER_DELIVER_MS")) ? &p->timer_deliver_ms : NULL;
     case 17: return slice_eq(name, SLICE("TIMER_DEL_UNIQKEY")) ? &p->timer_delete_key : NULL;
+    case 18: return slice_eq(name, SLICE("_SYS_MSG_PRIORITY_")) ? &p->priority : NULL;
     case 20: return slice_eq(name, LMQ_NAMES) ? &p->further_queues : NULL;
     case 24: return slice_eq(name, LMQ_OFFSETS) ? &p->further_offsets : NULL;
     }

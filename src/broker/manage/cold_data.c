@@ -1,5 +1,4 @@
 /* Limits of what groups have the disk read. Facts: docs/protocol/remoting.md (2001, 2002, 2003). */
-#include "broker/disk/cold_control.h"
 #include "broker/handlers.h"
 
 void handle_set_cold_limits(struct broker *b, struct call *call)

@@ -108,7 +108,13 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     struct message m;
     struct slice unique_key;
     struct buf text = BUF_EMPTY;   /* of properties that say more than the client said */
+    struct send_header moved;
     known_properties_read(h->properties, &known);
+    if (known.priority.n) {
+        moved = *h;
+        moved.queue_id = intake_priority_queue(&known, topic, h->queue_id);
+        h = &moved;
+    }
     err_t e = intake_check(h, &known, call->body);
     if (!e) e = intake_check_key(topic, &known);
     if (!e) e = quota_take(b, call, h->topic, 1, call->body.n);
