@@ -134,7 +134,8 @@ static err_t refusal(const struct frame *f)
     struct slice text = first_line(f->remark);
     switch (f->code) {
     case RESPONSE_TOPIC_NOT_EXIST: return err_new(ERR_TOPIC_NOT_FOUND, "%.*s", SLICE_ARG(text));
-    case RESPONSE_REQUEST_CODE_NOT_SUPPORTED: return err_new(ERR_NOT_SUPPORTED, "it does not know the request; brokers other than Skylark's do not");
+    case RESPONSE_REQUEST_CODE_NOT_SUPPORTED:
+        return err_new(ERR_NOT_SUPPORTED, "it does not know the request; brokers other than Skylark's do not");
     default: return err_new(ERR_REFUSED, "%.*s (code %d)", SLICE_ARG(text), f->code);
     }
 }
@@ -144,7 +145,8 @@ static err_t take_reply(struct admin *a, err_t e, const struct rpc_reply *reply,
     if (err_code(e) == ERR_CLOSED || err_code(e) == ERR_TIMEOUT) return err_in(e, "%.*s", SLICE_ARG(address));
     if (!e && reply->frame->code) return refusal(reply->frame);
     if (!e) *body = arena_copy(&a->arena, reply->frame->body);
-    if (!e && reply->frame->body.n && !body->p) return err_new(ERR_BODY, "the answers are too large: more than %d MiB", ARENA_LIMIT_BYTES >> 20);
+    if (!e && reply->frame->body.n && !body->p)
+        return err_new(ERR_BODY, "the answers are too large: more than %d MiB", ARENA_LIMIT_BYTES >> 20);
     return e;
 }
 
@@ -174,7 +176,8 @@ void admin_ask(struct admin *a, struct slice address, const struct request *r, a
     *q = (struct asking){.admin = a, .address = arena_copy(&a->jobs, address), .done = done, .ctx = ctx};
     list_add(&a->asking, &q->node);
     struct rpc_request request = {
-        .code = r->code, .kind = r->kind, .header = r->header, .timeout_ms = a->options.timeout_ms + RPC_GRACE_MS, .done = on_reply, .ctx = q,
+        .code = r->code, .kind = r->kind, .header = r->header,
+        .timeout_ms = a->options.timeout_ms + RPC_GRACE_MS, .done = on_reply, .ctx = q,
     };
     rpc_peer_request(contact(a, address), &request);
 }

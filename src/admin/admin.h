@@ -32,6 +32,7 @@ void admin_free(struct admin *a);
 /* Runs exactly once; e is the receiver's. */
 typedef void admin_done(void *ctx, err_t e);
 
+/* Nobody answered, as far as the error tells; false for NULL. */
 bool admin_is_silence(err_t e);
 
 /* --- results --- */
@@ -84,14 +85,16 @@ struct admin_resumed {
 
 /* Why does a queue not move for a group? One reason, of the broker that has the queue; broker_name p NULL: there is but one.
  * Errors: INVALID (no broker has the queue, or several), TOPIC_NOT_FOUND, NOT_FOUND (no such broker). */
-void admin_why_queue(struct admin *a, const struct why_queue_header *h, struct slice broker_name, struct admin_reasons *out, admin_done *done, void *ctx);
+void admin_why_queue(struct admin *a, const struct why_queue_header *h, struct slice broker_name, struct admin_reasons *out,
+                     admin_done *done, void *ctx);
 /* Where is a message? Of all masters of the topic, the newest one that knows it, else what the first one says. */
 void admin_why_message(struct admin *a, const struct why_message_header *h, struct admin_reasons *out, admin_done *done, void *ctx);
 /* Why is a send refused? Of each master of the topic; of all masters when it has no route. */
 void admin_why_send(struct admin *a, const struct why_send_header *h, struct admin_reasons *out, admin_done *done, void *ctx);
 
 /* The transactions that are open, of all masters, oldest first within a broker; group and topic p NULL: any. */
-void admin_transaction_list(struct admin *a, struct slice topic, struct slice group, struct admin_transactions *out, admin_done *done, void *ctx);
+void admin_transaction_list(struct admin *a, struct slice topic, struct slice group, struct admin_transactions *out,
+                            admin_done *done, void *ctx);
 /* Has the producer asked again, from the beginning. `id` is the UNIQ_KEY of an open transaction, or the message id of a half message.
  * Errors: NOT_FOUND (it is neither), REFUSED (it has ended). */
 void admin_transaction_resume(struct admin *a, struct slice topic, struct slice id, struct admin_resumed *out, admin_done *done, void *ctx);

@@ -83,7 +83,8 @@ void cluster_serve(struct cluster *c, int i, const struct line *lines)
 
 void cluster_admin(struct cluster *c, const char *namesrv, const char *broker)
 {
-    struct admin_options o = {.loop = c->loop, .namesrv = slice_text(namesrv ? namesrv : "10.0.0.1:1"), .broker = slice_text(broker), .timeout_ms = 3000};
+    struct admin_options o = {.loop = c->loop, .broker = slice_text(broker), .timeout_ms = 3000};
+    o.namesrv = slice_text(namesrv ? namesrv : "10.0.0.1:1");
     admin_free(c->admin);
     c->admin = admin_new(&o);
 }

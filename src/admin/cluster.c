@@ -34,7 +34,8 @@ static struct slice master_address(const struct route_broker *b)
 static void add_master(struct finding *f, const struct route_broker *b, int32_t queues)
 {
     struct slice address = master_address(b);
-    struct master *m = address.n ? arena_list_add(admin_arena(f->admin), (void **)&f->masters.list.items, &f->masters.list.count, sizeof *m) : NULL;
+    if (!address.n) return;
+    struct master *m = arena_list_add(admin_arena(f->admin), (void **)&f->masters.list.items, &f->masters.list.count, sizeof *m);
     if (m) *m = (struct master){.broker = {.cluster = b->cluster, .name = b->name, .address = address}, .queues = queues};
 }
 
@@ -54,7 +55,10 @@ static err_t read_route(struct finding *f, struct slice body)
 {
     struct topic_route route;
     err_t e = topic_route_decode(body, admin_arena(f->admin), &route);
-    for (size_t i = 0; !e && i < route.brokers.count; i++) add_master(f, &route.brokers.items[i], queues_on(&route, route.brokers.items[i].name));
+    for (size_t i = 0; !e && i < route.brokers.count; i++) {
+        const struct route_broker *b = &route.brokers.items[i];
+        add_master(f, b, queues_on(&route, b->name));
+    }
     return e;
 }
 
@@ -72,7 +76,8 @@ static void found(struct finding *f, err_t e)
     f->over = true;
     err_free(f->worst);
     f->worst = NULL;
-    if (!e && !m->list.count && f->topic.p) e = err_new(ERR_NOT_FOUND, "no broker of topic \"%.*s\" is there as a master", SLICE_ARG(f->topic));
+    if (!e && !m->list.count && f->topic.p)
+        e = err_new(ERR_NOT_FOUND, "no broker of topic \"%.*s\" is there as a master", SLICE_ARG(f->topic));
     if (!e && !m->list.count) e = err_new(ERR_NOT_FOUND, "no broker is registered with the name servers as a master");
     if (m->list.count) qsort(m->list.items, m->list.count, sizeof *m->list.items, by_name);
     f->found(f->ctx, e, m);

@@ -73,7 +73,8 @@ static void put_group_help(struct buf *out, struct slice noun)
 {
     buf_put_text(out, "usage: skylark admin COMMAND [options]\n\nAsks a running cluster, and has things done in it.\n\n");
     put_commands(out, noun);
-    buf_printf(out, "\nOptions of each:\n%s\n%s\n'skylark admin COMMAND --help' explains one. To begin: skylark admin transaction list\n", common_help, exit_help);
+    buf_printf(out, "\nOptions of each:\n%s\n%s\n", common_help, exit_help);
+    buf_put_text(out, "'skylark admin COMMAND --help' explains one. To begin: skylark admin transaction list\n");
 }
 
 static void put_command_help(struct buf *out, const struct command *c)
@@ -110,7 +111,8 @@ static const char *hint_for(const struct invocation *in, err_t e)
     for (const struct command_hint *h = in->command->hints; h && h->text; h++)
         if (h->code == err_code(e)) return h->text;
     if (!admin_is_silence(e)) return NULL;
-    return in->options.broker.p ? "is a broker there? 'skylark server' starts one" : "'skylark server' starts one; -n HOST:PORT names another, -b HOST:PORT a broker";
+    if (in->options.broker.p) return "is a broker there? 'skylark server' starts one";
+    return "'skylark server' starts one; -n HOST:PORT names another, -b HOST:PORT a broker";
 }
 
 /* One line on standard error. */
@@ -261,7 +263,8 @@ static err_t check_addresses(const char *option, struct slice text, bool one)
         if (!slice_trim(address).n) continue;
         err_t e = addr_split(slice_trim(address), &host, &port);
         err_free(e);
-        if (e || (one && count)) return err_new(ERR_USAGE, "%s wants HOST:PORT%s, not \"%.*s\"", option, one ? "" : "[;HOST:PORT...]", SLICE_ARG(text));
+        if (e || (one && count))
+            return err_new(ERR_USAGE, "%s wants HOST:PORT%s, not \"%.*s\"", option, one ? "" : "[;HOST:PORT...]", SLICE_ARG(text));
         count++;
     }
     return count ? NULL : err_new(ERR_USAGE, "%s names no address", option);
@@ -296,7 +299,8 @@ static err_t take_option(struct invocation *in, int option, const char *word, bo
     case OPTION_FIRST + OPTION_TIMEOUT: return take_timeout(in, value);
     case ':': return err_new(ERR_USAGE, "%s wants a value; see 'skylark admin %s --help'", word, in->command->name);
     case '?':
-        if (optopt > 0 && optopt < OPTION_FIRST) return err_new(ERR_USAGE, "there is no option -%c; see 'skylark admin %s --help'", optopt, in->command->name);
+        if (optopt > 0 && optopt < OPTION_FIRST)
+            return err_new(ERR_USAGE, "there is no option -%c; see 'skylark admin %s --help'", optopt, in->command->name);
         return err_new(ERR_USAGE, "there is no option %s; see 'skylark admin %s --help'", word, in->command->name);
     default: in->given[option - OPTION_FIRST - COMMON_OPTIONS] = value; return NULL;
     }
@@ -309,7 +313,8 @@ static err_t take_words(struct invocation *in, int argc, char **argv)
     assert(c->most <= sizeof in->words / sizeof *in->words);
     if (count < c->least) return err_new(ERR_USAGE, "it takes %s; see 'skylark admin %s --help'", c->arguments, c->name);
     if (count > c->most)
-        return err_new(ERR_USAGE, "\"%s\" is not expected%s%s; see 'skylark admin %s --help'", argv[optind + (int)c->most], c->most ? " behind " : "", c->arguments, c->name);
+        return err_new(ERR_USAGE, "\"%s\" is not expected%s%s; see 'skylark admin %s --help'", argv[optind + (int)c->most],
+                       c->most ? " behind " : "", c->arguments, c->name);
     for (size_t i = 0; i < count; i++) {
         in->words[i] = slice_text(argv[optind + (int)i]);
         if (!in->words[i].n) return err_new(ERR_USAGE, "an argument is empty; it takes %s", c->arguments);
@@ -325,7 +330,8 @@ static err_t read_line(struct invocation *in, int argc, char **argv, bool *help)
     list_options(in->command, options);
     opterr = 0;
     optind = 0;   /* getopt begins anew */
-    for (int o; !e && (o = getopt_long(argc, argv, ":n:b:h", options, NULL)) != -1;) e = take_option(in, o, argv[optind > 1 ? optind - 1 : 1], help);
+    for (int o; !e && (o = getopt_long(argc, argv, ":n:b:h", options, NULL)) != -1;)
+        e = take_option(in, o, argv[optind > 1 ? optind - 1 : 1], help);
     if (!e && !*help) e = take_words(in, argc, argv);
     if (!e && !*help) e = check_addresses("--namesrv", in->options.namesrv, false);
     return e;
@@ -403,13 +409,14 @@ static enum admin_status explain(const struct admin_call *call, int argc, char *
 
 void admin_command(const struct admin_call *call, int argc, char **argv)
 {
+    const char *namesrv = call->namesrv ? call->namesrv : NAMESRV_DEFAULT;
     for (size_t i = 0; i < COMMANDS; i++) {
         int n = words_match(commands[i]->name, argc - 1, argv + 1);
         if (!n) continue;
         struct invocation *in = must_zero(sizeof *in);
         in->command = commands[i];
         in->call = *call;
-        in->options = (struct admin_options){.loop = call->loop, .namesrv = slice_text(call->namesrv ? call->namesrv : NAMESRV_DEFAULT), .timeout_ms = TIMEOUT_DEFAULT_MS};
+        in->options = (struct admin_options){.loop = call->loop, .namesrv = slice_text(namesrv), .timeout_ms = TIMEOUT_DEFAULT_MS};
         run(in, argc - n, argv + n);
         return;
     }

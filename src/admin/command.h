@@ -65,6 +65,7 @@ struct command {
     const struct admin_failures *(*failures)(const union results *r);
 };
 
+/* For operations: ctx is the invocation. Prints, and ends the command. */
 void command_done(void *ctx, err_t e);
 /* Errors: USAGE. */
 err_t command_number(const char *what, struct slice text, int32_t *out) MUST_CHECK;

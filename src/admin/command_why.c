@@ -21,7 +21,8 @@ static void put_facts(const struct admin_reason *r, struct buf *out)
 
 static void put_copies(const struct admin_reason *r, struct buf *out)
 {
-    static const char *const heads[] = {"place", "topic", "queueId", "queueOffset", "commitLogOffset", "storeTimestamp", "dueTimestamp", "reconsumeTimes"};
+    static const char *const heads[] = {"place", "topic", "queueId", "queueOffset", "commitLogOffset", "storeTimestamp", "dueTimestamp",
+                                        "reconsumeTimes"};
     struct grid g;
     if (!r->why.copies.count) return;
     grid_init(&g, sizeof heads / sizeof *heads);

@@ -15,6 +15,7 @@ struct grid {
     struct buf ends;        /* size_t: where each of them ends in text */
 };
 
+/* 1 to GRID_COLUMNS_MAX columns. */
 void grid_init(struct grid *g, size_t columns);
 void grid_done(struct grid *g);
 /* The next cell, from left to right. */

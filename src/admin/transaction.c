@@ -53,7 +53,8 @@ static err_t on_page(void *ctx, struct sweep *s, const struct master *m, struct 
         *t = (struct admin_transaction){m->broker, page.rows.items[i], half_id(arena, m->broker.address, page.rows.items[i].log_offset)};
     }
     if (page.next_offset < 0) return NULL;
-    if (page.next_offset <= *from) return err_new(ERR_BODY, "the page after offset %lld begins at %lld", (long long)*from, (long long)page.next_offset);
+    if (page.next_offset <= *from)
+        return err_new(ERR_BODY, "the page after offset %lld begins at %lld", (long long)*from, (long long)page.next_offset);
     struct open_transactions_header next = l->header;
     next.from_offset = *from = page.next_offset;
     header_set(&next, open_transactions, from_offset);
@@ -73,7 +74,8 @@ static void list_open(struct admin *a, const struct masters *m, struct slice top
                       void (*end)(void *ctx, err_t e), void *ctx)
 {
     struct listing *l = admin_take(a, sizeof *l);
-    *l = (struct listing){.admin = a, .header = {.topic = topic, .producer_group = group}, .out = out, .masters = m, .end = end, .ctx = ctx};
+    *l = (struct listing){.admin = a, .header = {.topic = topic, .producer_group = group}, .out = out, .masters = m,
+                          .end = end, .ctx = ctx};
     l->from = admin_take(a, m->list.count * sizeof *l->from);
     struct request r = {REQUEST_GET_OPEN_TRANSACTIONS, &open_transactions_kind, &l->header};
     sweep_begin(a, m, &r, &out->failures, on_page, on_all_pages, l);
@@ -96,7 +98,8 @@ static void list_of_masters(void *ctx, err_t e, const struct masters *m)
     else list_open(j->admin, m, j->topic, j->group, j->out, on_list, j);
 }
 
-void admin_transaction_list(struct admin *a, struct slice topic, struct slice group, struct admin_transactions *out, admin_done *done, void *ctx)
+void admin_transaction_list(struct admin *a, struct slice topic, struct slice group, struct admin_transactions *out,
+                            admin_done *done, void *ctx)
 {
     struct list_job *j = admin_take(a, sizeof *j);
     *j = (struct list_job){a, topic, group, out};
@@ -151,10 +154,13 @@ static void resume_by_id(struct resume_job *j)
     err_t e = offset_id_parse(j->id, &host, &log_offset);
     const struct admin_broker *b = e ? NULL : broker_of(j, &host);
     err_free(e);
-    if (b) resume(j, b, j->id);
-    else
-        admin_end(j->admin, err_new(ERR_NOT_FOUND, "no transaction of topic \"%.*s\" with the unique key \"%.*s\" is open, and it is no message id of a broker of the cluster",
-                                    SLICE_ARG(j->topic), SLICE_ARG(j->id)));
+    if (b) {
+        resume(j, b, j->id);
+        return;
+    }
+    e = err_new(ERR_NOT_FOUND, "no transaction of topic \"%.*s\" with the unique key \"%.*s\" is open, and no broker of the cluster has it as a message id",
+                SLICE_ARG(j->topic), SLICE_ARG(j->id));
+    admin_end(j->admin, e);
 }
 
 static void on_open(void *ctx, err_t e)

@@ -80,16 +80,19 @@ static void put_queues(const struct masters *m, struct buf *out)
 static err_t complain(const struct inquiry *q, const struct masters *m, size_t holders)
 {
     struct buf text = BUF_EMPTY;
-    struct slice topic = q->queue->topic;
+    struct slice topic = q->queue->topic, there;
+    int32_t id = q->queue->queue_id;
     err_t e;
     if (q->broker_name.p || holders) put_names(m, &text);
     else put_queues(m, &text);
+    there = buf_slice(&text);
     if (q->broker_name.p)
-        e = err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; it is on %.*s", SLICE_ARG(topic), SLICE_ARG(q->broker_name), SLICE_ARG(buf_slice(&text)));
+        e = err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; it is on %.*s", SLICE_ARG(topic), SLICE_ARG(q->broker_name),
+                    SLICE_ARG(there));
     else if (holders)
-        e = err_new(ERR_USAGE, "topic \"%.*s\" has a queue %" PRId32 " on several brokers: %.*s", SLICE_ARG(topic), q->queue->queue_id, SLICE_ARG(buf_slice(&text)));
+        e = err_new(ERR_USAGE, "topic \"%.*s\" has a queue %" PRId32 " on several brokers: %.*s", SLICE_ARG(topic), id, SLICE_ARG(there));
     else
-        e = err_new(ERR_INVALID, "topic \"%.*s\" has no queue %" PRId32 ": %.*s", SLICE_ARG(topic), q->queue->queue_id, SLICE_ARG(buf_slice(&text)));
+        e = err_new(ERR_INVALID, "topic \"%.*s\" has no queue %" PRId32 ": %.*s", SLICE_ARG(topic), id, SLICE_ARG(there));
     buf_done(&text);
     return e;
 }
@@ -142,7 +145,8 @@ static void inquire(struct admin *a, const struct inquiry *how, struct slice top
     find_masters(a, topic, on_masters, q);
 }
 
-void admin_why_queue(struct admin *a, const struct why_queue_header *h, struct slice broker_name, struct admin_reasons *out, admin_done *done, void *ctx)
+void admin_why_queue(struct admin *a, const struct why_queue_header *h, struct slice broker_name, struct admin_reasons *out,
+                     admin_done *done, void *ctx)
 {
     struct inquiry q = {.request = {REQUEST_WHY_QUEUE, &why_queue_kind, h}, .out = out, .queue = h, .broker_name = broker_name};
     inquire(a, &q, h->topic, done, ctx);

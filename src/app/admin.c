@@ -7,7 +7,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-_Static_assert((int)ADMIN_FINE == EXIT_FINE && (int)ADMIN_FAILED == EXIT_FAILED && (int)ADMIN_USAGE == EXIT_USAGE && (int)ADMIN_NOBODY == EXIT_NOBODY,
+_Static_assert((int)ADMIN_FINE == EXIT_FINE && (int)ADMIN_FAILED == EXIT_FAILED && (int)ADMIN_USAGE == EXIT_USAGE &&
+               (int)ADMIN_NOBODY == EXIT_NOBODY,
                "what a command of admin ends with is the exit status");
 
 struct errand {
