@@ -9,7 +9,8 @@
 /* The release of the original whose protocols and formats we answer for. */
 #define COMPATIBLE_VERSION "5.5.0"
 
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* EXIT_NOBODY: of `admin`, nobody answered. */
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOBODY = 3 };
 
 struct command {
     const char *name;
@@ -21,6 +22,7 @@ int cmd_server(int argc, char **argv);
 int cmd_namesrv(int argc, char **argv);
 int cmd_broker(int argc, char **argv);
 int cmd_store(int argc, char **argv);
+int cmd_admin(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* --- options.c: the options that all servers take --- */

@@ -8,6 +8,7 @@ static const struct command commands[] = {
     {"namesrv", "a name server alone", cmd_namesrv},
     {"broker", "a broker alone, with a broker.conf and name servers", cmd_broker},
     {"store", "looks into the folder of a broker: check, dump, rebuild, stats", cmd_store},
+    {"admin", "asks a running cluster: why something is as it is, transactions", cmd_admin},
     {"version", "what this is", cmd_version},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

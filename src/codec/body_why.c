@@ -12,10 +12,10 @@ static const struct bean_field copy_rows[] = {
     ROW(why_copy, store_ms, "storeTimestamp", i64, NULL, false),
     ROW(why_copy, topic, "topic", text, NULL, false),
 };
-static const struct bean copy_bean = BEAN(struct why_copy, copy_rows, NULL);
+const struct bean why_copy_bean = BEAN(struct why_copy, copy_rows, NULL);
 
 static const struct bean_field why_rows[] = {
-    ROW(why, copies, "copies", list, &copy_bean, true),
+    ROW(why, copies, "copies", list, &why_copy_bean, true),
     ROW(why, facts, "facts", pairs, NULL, false),
     ROW(why, sentence, "sentence", text, NULL, false),
 };

@@ -25,6 +25,7 @@ struct why {
     BEAN_LIST(struct why_copy) copies;
 };
 
+extern const struct bean why_copy_bean;
 extern const struct bean why_bean;
 
 #endif

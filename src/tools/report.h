@@ -3,6 +3,7 @@
 #define SKYLARK_TOOLS_REPORT_H
 
 #include "base/json.h"
+#include "base/printable.h"
 #include "tools/tools.h"
 
 enum level {
@@ -28,16 +29,8 @@ void report_number(struct report *r, const char *name, int64_t value);
 void report_line(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void report_end(struct report *r);
 
-/* --- text.c: how things read --- */
+/* --- text.c --- */
 
-enum { SIZE_TEXT_MAX = 32, TIME_TEXT_MAX = 32 };
-
-/* "1.5 GiB" */
-const char *size_text(int64_t bytes, char out[static SIZE_TEXT_MAX]);
-/* "2026-11-30T06:44:06.123Z"; "-" for 0 */
-const char *time_text(int64_t ms, char out[static TIME_TEXT_MAX]);
-/* Bytes as they may be printed: others than printable ASCII and UTF-8 as \xHH. */
-void put_printable(struct buf *out, struct slice s);
 void print_buf(FILE *out, struct buf *text);   /* and empties it */
 
 #endif
