@@ -8,7 +8,7 @@
 #define SLOT_TIME_MAX (1ll << 46)            /* of any tick: ms of it are a number */
 
 enum { SLOT_COUNT_MAX = 1 << 30 };
-enum { EXTRA_AT = 1024, EXTRA_BYTES = 16, FLAGS_ALL = 0xF };
+enum { EXTRA_AT = 1024, EXTRA_BYTES = 24, FLAGS_ALL = 0xF };
 
 void timer_unit_encode(const struct timer_unit *u, uint8_t out[static TIMER_UNIT_BYTES])
 {
@@ -77,6 +77,7 @@ void timer_check_encode(const struct timer_check *c, uint8_t out[static TIMER_CH
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) put_be64(out + 8 * i, (uint64_t)fields[i]);
     put_be64(out + EXTRA_AT, CHECK_MAGIC);
     put_be64(out + EXTRA_AT + 8, (uint64_t)c->tick_ms);
+    put_be64(out + EXTRA_AT + 16, (uint64_t)c->log_offset);
     memcpy(covered, out, TIMER_CHECK_SHORT_BYTES);
     memcpy(covered + TIMER_CHECK_SHORT_BYTES, out + EXTRA_AT, EXTRA_BYTES);
     put_be32(out + EXTRA_AT + EXTRA_BYTES, record_crc(slice_of(covered, sizeof covered)));
@@ -89,10 +90,13 @@ void timer_check_decode(struct slice bytes, struct timer_check *out)
     *out = (struct timer_check){
         .read_ms = (int64_t)get_be64(p), .flushed = (int64_t)get_be64(p + 8), .queue_offset = (int64_t)get_be64(p + 16),
         .master_queue_offset = (int64_t)get_be64(p + 24), .state_version = (int64_t)get_be64(p + 32), .timestamp = (int64_t)get_be64(p + 40),
-        .counter = (int64_t)get_be64(p + 48),
+        .counter = (int64_t)get_be64(p + 48), .log_offset = -1,
     };
     memcpy(covered, p, TIMER_CHECK_SHORT_BYTES);
     memcpy(covered + TIMER_CHECK_SHORT_BYTES, p + EXTRA_AT, EXTRA_BYTES);
     bool ours = get_be64(p + EXTRA_AT) == CHECK_MAGIC && get_be32(p + EXTRA_AT + EXTRA_BYTES) == record_crc(slice_of(covered, sizeof covered));
-    if (ours) out->tick_ms = (int64_t)get_be64(p + EXTRA_AT + 8);
+    if (!ours) return;
+    out->tick_ms = (int64_t)get_be64(p + EXTRA_AT + 8);
+    int64_t log_offset = (int64_t)get_be64(p + EXTRA_AT + 16);
+    if (log_offset >= 0) out->log_offset = log_offset;
 }

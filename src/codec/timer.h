@@ -3,7 +3,7 @@
  *          topic_hash i32 | i64 0. A log file ends with a blank: bytes left i32 | i64 0 | i32 TIMER_BLANK_MAGIC.
  *          slot of the wheel, 32 bytes: time i64, counted in ticks | first i64 | last i64 | count i32 | i32 0.
  *          checkpoint: seven i64 at the start of 4096 bytes. At 1024, where the original writes nothing: magic i64 | tick_ms i64 |
- *          crc i32 of the first 56 bytes and these 16.
+ *          log_offset i64 | crc i32 of the first 56 bytes and these 24.
  * Facts    docs/protocol/store.md 9, 8 (timercheck)
  * Units    positions count bytes of the log of timers; log_offset those of the commit log
  * Threads  any */
@@ -46,6 +46,7 @@ struct timer_check {
     int64_t master_queue_offset;
     int64_t state_version, timestamp, counter;
     int64_t tick_ms;             /* 0: this file is as the original left it */
+    int64_t log_offset;          /* what was delivered and is not told here lies behind it in the commit log; -1: as above */
 };
 
 void timer_unit_encode(const struct timer_unit *u, uint8_t out[static TIMER_UNIT_BYTES]);

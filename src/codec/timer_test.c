@@ -75,7 +75,7 @@ TEST(timer, a_slot_that_names_nothing_is_empty)
 
 TEST(timer, a_checkpoint_tells_whether_the_original_wrote_it_last)
 {
-    struct timer_check c = {1700000000000, 5200, 100, 100, 0, 1700000000001, 7, 1000}, back;
+    struct timer_check c = {1700000000000, 5200, 100, 100, 0, 1700000000001, 7, 1000, 77}, back;
     uint8_t p[TIMER_CHECK_BYTES];
     timer_check_encode(&c, p);
     timer_check_decode(slice_of(p, sizeof p), &back);
@@ -84,6 +84,7 @@ TEST(timer, a_checkpoint_tells_whether_the_original_wrote_it_last)
     put_be64(p + 48, 8);
     timer_check_decode(slice_of(p, sizeof p), &back);
     EXPECT_EQ(back.tick_ms, 0);
+    EXPECT_EQ(back.log_offset, -1);
     EXPECT_EQ(back.flushed, 5200);
     for (size_t n = 0; n < 56; n += 8) {
         timer_check_decode(slice_of(p, n), &back);

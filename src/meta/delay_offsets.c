@@ -8,7 +8,8 @@
 
 struct delay_offsets {
     int64_t now[DELAY_LEVELS_MAX + 1];    /* by level */
-    int64_t safe[DELAY_LEVELS_MAX + 1];   /* what the file may say */
+    int64_t safe[DELAY_LEVELS_MAX + 1];   /* what the file may say … */
+    int64_t log_offset;                   /* … and where the log goes on from there; -1: the file does not say */
     struct data_version version;
     struct saver saver;
     struct tasks *tasks;
@@ -16,7 +17,8 @@ struct delay_offsets {
     int64_t changes;
 };
 
-static void encode(const struct delay_offsets *d, const int64_t offsets[static DELAY_LEVELS_MAX + 1], enum json_style style, struct buf *out)
+static void encode(const struct delay_offsets *d, const int64_t offsets[static DELAY_LEVELS_MAX + 1], int64_t log_offset, enum json_style style,
+                   struct buf *out)
 {
     struct json_out w;
     json_out_init(&w, out, style);
@@ -31,15 +33,19 @@ static void encode(const struct delay_offsets *d, const int64_t offsets[static D
         json_put_i64(&w, offsets[level]);
     }
     json_put_object_end(&w);
+    if (log_offset >= 0) {
+        json_put_key(&w, SLICE("skylarkLogOffset"));   /* the original passes over it, and leaves it out */
+        json_put_i64(&w, log_offset);
+    }
     json_put_object_end(&w);
 }
 
-void delay_offsets_encode(const struct delay_offsets *d, enum json_style style, struct buf *out) { encode(d, d->now, style, out); }
+void delay_offsets_encode(const struct delay_offsets *d, enum json_style style, struct buf *out) { encode(d, d->now, -1, style, out); }
 
 static void encode_file(void *ctx, struct buf *out)
 {
     const struct delay_offsets *d = ctx;
-    encode(d, d->safe, JSON_PRETTY, out);
+    encode(d, d->safe, d->log_offset, JSON_PRETTY, out);
 }
 
 static void read_table(struct json *j, struct delay_offsets *d)
@@ -53,9 +59,16 @@ static void read_table(struct json *j, struct delay_offsets *d)
     }
 }
 
+static void read_log_offset(struct json *j, struct delay_offsets *d)
+{
+    int64_t log_offset = json_i64(j);
+    if (json_ok(j) && log_offset >= 0) d->log_offset = log_offset;
+}
+
 static void forget(struct delay_offsets *d)
 {
     for (int32_t level = 0; level <= DELAY_LEVELS_MAX; level++) d->now[level] = -1;
+    d->log_offset = -1;
 }
 
 static err_t decode_file(void *ctx, struct slice text)
@@ -70,6 +83,7 @@ static err_t decode_file(void *ctx, struct slice text)
             struct slice key = json_key(&j);
             if (slice_eq(key, SLICE("dataVersion"))) bean_read(&j, &data_version_bean, &d->version);
             else if (slice_eq(key, SLICE("offsetTable"))) read_table(&j, d);
+            else if (slice_eq(key, SLICE("skylarkLogOffset"))) read_log_offset(&j, d);
             else json_skip(&j);
         }
     err_t e = json_end(&j, "offsets of the delay levels");
@@ -114,9 +128,12 @@ void delay_offsets_set(struct delay_offsets *d, int32_t level, int64_t queue_off
     if (++d->changes % d->version_step == 0) data_version_next(&d->version, tasks_wall_ms(d->tasks));
 }
 
-void delay_offsets_save(struct delay_offsets *d, const int64_t safe[static DELAY_LEVELS_MAX + 1])
+int64_t delay_offsets_log(const struct delay_offsets *d) { return d->log_offset; }
+
+void delay_offsets_save(struct delay_offsets *d, const int64_t safe[static DELAY_LEVELS_MAX + 1], int64_t log_offset)
 {
-    if (memcmp(d->safe, safe, sizeof d->safe) == 0) return;
+    if (memcmp(d->safe, safe, sizeof d->safe) == 0 && log_offset == d->log_offset) return;
     memcpy(d->safe, safe, sizeof d->safe);
+    d->log_offset = log_offset;
     saver_mark(&d->saver);
 }

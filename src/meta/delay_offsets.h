@@ -20,8 +20,11 @@ err_t delay_offsets_close(struct delay_offsets *d) MUST_CHECK;
 /* Levels from 1 to DELAY_LEVELS_MAX. */
 int64_t delay_offsets_get(const struct delay_offsets *d, int32_t level);
 void delay_offsets_set(struct delay_offsets *d, int32_t level, int64_t queue_offset);
-/* What lies behind these offsets is delivered for good: the file may say so. `safe` has a value for each level from 1 on. */
-void delay_offsets_save(struct delay_offsets *d, const int64_t safe[static DELAY_LEVELS_MAX + 1]);
+/* What lies before these offsets is delivered for good: the file may say so. `safe` has a value for each level from 1 on. Whatever else is
+ * delivered lies behind log_offset in the commit log. */
+void delay_offsets_save(struct delay_offsets *d, const int64_t safe[static DELAY_LEVELS_MAX + 1], int64_t log_offset);
+/* The place of the log that was saved last, or loaded; -1: none was. */
+int64_t delay_offsets_log(const struct delay_offsets *d);
 /* The file's text, with what has been set so far. */
 void delay_offsets_encode(const struct delay_offsets *d, enum json_style style, struct buf *out);
 

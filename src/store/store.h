@@ -207,6 +207,16 @@ typedef void find_done(void *ctx, struct store_found *found);
  * nothing when there is no index. */
 void store_find(struct store *s, const struct store_find *f, find_done *done, void *ctx);
 
+/* --- what an earlier run left at the end of the log --- */
+
+/* Embedded in whoever asks, who stays until `done`. */
+struct store_tail {
+    bool (*take)(struct store_tail *t, const struct message *m);   /* a whole record; false: that is enough. Thread: worker */
+    void (*done)(struct store_tail *t, err_t e);                   /* takes e: IO. Also after the store was closed. Thread: loop */
+};
+/* A worker reads the records from a position of the log to where it ends now, in their order; what is damaged or gone is passed. */
+void store_tail(struct store *s, int64_t from, struct store_tail *t);
+
 /* Of visible messages. Unknown queue: 0. max is the offset the next message gets. */
 int64_t store_min_offset(struct store *s, struct slice topic, int32_t queue_id);
 int64_t store_max_offset(struct store *s, struct slice topic, int32_t queue_id);

@@ -310,7 +310,7 @@ TEST(delay, how_far_levels_are_is_told_and_kept_as_by_the_original)
     struct buf file = BUF_EMPTY;
     EXPECT_OK(fs_read_file(sim_fs_disk(f->disk), "/store/config/delayOffset.json", 4096, &file));
     buf_put_u8(&file, 0);
-    EXPECT(strstr((const char *)file.p, "\t\"offsetTable\":{\n\t\t1:3,\n\t\t16:0\n\t}\n"));
+    EXPECT(strstr((const char *)file.p, "\t\"offsetTable\":{\n\t\t1:3,\n\t\t16:0\n\t},\n\t\"skylarkLogOffset\":"));
     buf_done(&file);
     flow_stop(f);
 }

@@ -90,7 +90,7 @@ static bool use_delay_offsets(struct fs *fs, struct fake_tasks *tasks)
     delay_offsets_set(d, 3, 7);
     for (int32_t level = 0; level <= DELAY_LEVELS_MAX; level++) safe[level] = delay_offsets_get(d, level);
     FUZZ_EXPECT(safe[3] == 7);
-    delay_offsets_save(d, safe);
+    delay_offsets_save(d, safe, 11);
     fake_tasks_settle(tasks);
     err_free(delay_offsets_close(d));
     fake_tasks_settle(tasks);

@@ -1,5 +1,6 @@
 #include "broker/delay/levels.h"
 
+#include "broker/delay/came.h"
 #include "broker/intake/due.h"
 
 #include "base/log.h"
@@ -39,12 +40,16 @@ struct level {
     int64_t failed;                  /* first offset whose message the store did not take after all; -1: none */
     size_t on_their_way;
     bool begun;                      /* what is gone from its queue was skipped */
+    int64_t known_until;             /* queue_offset: messages before it may have come in an earlier run */
+    int64_t came_offset;             /* one that has, and waits until those before it are stored; -1: none */
     struct disk_wait disk;
 };
 
 /* One message on its way into the log. */
 struct delivery {
+    struct list_node node;           /* in levels.deliveries */
     struct level *level;
+    int64_t log_offset;
     int64_t queue_offset;
 };
 
@@ -56,6 +61,12 @@ struct levels {
     int64_t safe[DELAY_LEVELS_MAX + 1];   /* delivered when `safe_log` was the end of the log */
     int64_t saved_mono_ms;
     int64_t safe_log;                     /* -1: nothing waits to be saved */
+    int64_t safe_begin;                   /* what is delivered and not told by `safe` lies behind it in the log */
+    int64_t begin;                        /* the same for what the file tells; -1: it does not say */
+    int64_t stopped_log;                  /* the end of the log when nothing more was delivered */
+    struct came *came;                    /* what was delivered before the last stop and is not told; NULL: nothing */
+    bool looking;                         /* for that: nothing is delivered meanwhile */
+    struct list deliveries;               /* in the order of the log */
     int64_t refused_at;                   /* mono_ms; -1: the store takes messages */
     size_t on_their_way;
     size_t messages, bytes;               /* of this turn's slice */
@@ -67,20 +78,45 @@ struct levels {
 static void wake(struct levels *l, int64_t delay_ms)
 {
     int64_t at = tasks_mono_ms(l->broker->tasks) + delay_ms;
-    if (l->stopped || (l->go.armed && l->wake_mono_ms <= at)) return;
+    if (l->stopped || l->looking || (l->go.armed && l->wake_mono_ms <= at)) return;
     l->wake_mono_ms = at;
     timer_start(l->broker->tasks, &l->go, delay_ms);
 }
 
 /* --- how far it is --- */
 
-static void note_done(struct levels *l, int32_t number, int64_t queue_offset)
+static void save_soon(struct levels *l)
 {
-    delay_offsets_set(l->broker->delay_offsets, number, queue_offset);
     if (l->save.armed || l->stopped) return;
     int64_t interval = l->broker->cfg->store.flush_delay_offsets_ms, ago = tasks_mono_ms(l->broker->tasks) - l->saved_mono_ms;
     int64_t soonest = interval < SAVE_SOON_MS ? interval : SAVE_SOON_MS;
     timer_start(l->broker->tasks, &l->save, interval - ago > soonest ? interval - ago : soonest);
+}
+
+static void note_done(struct levels *l, int32_t number, int64_t queue_offset)
+{
+    delay_offsets_set(l->broker->delay_offsets, number, queue_offset);
+    save_soon(l);
+}
+
+/* Until each level has met what came before the last stop, the place from which on that is looked for must stay. */
+static bool has_caught_up(const struct levels *l)
+{
+    bool empty = came_is_empty(l->came);
+    for (int32_t n = 1; n <= l->broker->delay_levels.count; n++) {
+        const struct level *v = &l->level[n];
+        bool rests = v->state == LEVEL_WAITS || v->state == LEVEL_EMPTY;
+        if (v->came_offset >= 0 || (!empty && !rests && v->next < v->known_until)) return false;
+    }
+    return true;
+}
+
+/* What is delivered and not counted yet lies behind it. */
+static int64_t begin_of_untold(struct levels *l)
+{
+    if (!has_caught_up(l)) return l->begin;
+    struct list_node *first = list_first(&l->deliveries);
+    return first ? LIST_OWNER(first, struct delivery, node)->log_offset : store_log_max(l->broker->store);
 }
 
 /* A power cut takes what the log has not on disk, and must not leave a file behind that says it was delivered. */
@@ -91,12 +127,14 @@ static void save(void *ctx)
     if (l->safe_log < 0) {
         for (int32_t n = 0; n <= DELAY_LEVELS_MAX; n++) l->safe[n] = delay_offsets_get(b->delay_offsets, n);
         l->safe_log = store_log_max(b->store);
+        l->safe_begin = begin_of_untold(l);
     }
     if (store_log_flushed(b->store) < l->safe_log) {
         timer_start(b->tasks, &l->save, SAFE_RETRY_MS);
         return;
     }
-    delay_offsets_save(b->delay_offsets, l->safe);
+    delay_offsets_save(b->delay_offsets, l->safe, l->safe_begin);
+    l->begin = l->safe_begin;
     l->safe_log = -1;
     l->saved_mono_ms = tasks_mono_ms(b->tasks);
 }
@@ -138,6 +176,7 @@ static void delivered(void *ctx, err_t e)
     struct levels *l = v->levels;
     v->on_their_way--;
     l->on_their_way--;
+    list_remove(&d->node);
     if (err_code(e) == ERR_FLUSH_DISK_TIMEOUT) {   /* stored; save() waits for the disk */
         err_free(e);
         e = NULL;
@@ -193,11 +232,35 @@ static err_t append(struct level *v, const struct store_entry *entry, const stru
 {
     struct appended appended;
     struct delivery *d = must_alloc(sizeof *d);
-    *d = (struct delivery){v, entry->queue_offset};
+    *d = (struct delivery){.level = v, .queue_offset = entry->queue_offset};
     err_t e = store_append(v->levels->broker->store, m, 1, true, delivered, d, &appended);
-    if (e) free(d);   /* refused: delivered() will not run */
-    else sent_off(v, entry, appended.size);
-    return e;
+    if (e) {
+        free(d);   /* refused: delivered() will not run */
+        return e;
+    }
+    d->log_offset = appended.log_offset;
+    list_add(&v->levels->deliveries, &d->node);
+    sent_off(v, entry, appended.size);
+    return NULL;
+}
+
+static bool has_come(struct level *v, const struct store_entry *entry, const struct message *m)
+{
+    return entry->queue_offset < v->known_until && (v->came_offset == entry->queue_offset || came_take(v->levels->came, m));
+}
+
+/* It came before the last stop. False: those before it have to be stored first, as progress is told in order. */
+static bool pass_what_came(struct level *v, const struct store_entry *entry)
+{
+    v->came_offset = v->on_their_way ? entry->queue_offset : -1;
+    if (v->on_their_way) {
+        retry_from(v, entry->queue_offset);
+        return false;
+    }
+    v->next = entry->queue_offset + 1;
+    v->levels->messages++;
+    passed(v, entry->queue_offset);
+    return true;
 }
 
 /* False: the level cannot go on now. */
@@ -213,9 +276,10 @@ static bool deliver(struct level *v, const struct store_entry *entry)
         return false;
     }
     const char *why = e ? "its record is gone or damaged" : intake_due(b, record.bytes, SLICE(DELAY_LEVELS_TOPIC), entry->queue_offset, &m);
-    bool found = !e;
-    if (!why) e = append(v, entry, &m);
+    bool found = !e, came = !why && has_come(v, entry, &m);
+    if (!why && !came) e = append(v, entry, &m);
     if (found) pin_release(&record);
+    if (came) return pass_what_came(v, entry);
     if (why || err_code(e) == ERR_MESSAGE_ILLEGAL) {
         pass_over(v, entry, why ? why : err_text(e));
         err_free(e);
@@ -354,6 +418,7 @@ static void run(void *ctx)
         if (is_ready(&l->level[number])) run_level(&l->level[number]);
     }
     l->first = (l->first + 1) % count;
+    if (store_log_max(l->broker->store) - l->begin > CAME_LOG_BYTES) save_soon(l);
     int64_t ms = next_wake(l);
     if (ms >= 0) wake(l, ms);
 }
@@ -380,6 +445,26 @@ static int64_t begins_at(struct broker *b, int32_t number)
     return max;
 }
 
+static void looked(void *ctx)
+{
+    struct levels *l = ctx;
+    l->looking = false;
+    wake(l, 0);
+}
+
+/* What an earlier run delivered without telling it in the file. */
+static void look_for_what_came(struct levels *l)
+{
+    struct broker *b = l->broker;
+    bool behind = false;
+    l->begin = delay_offsets_log(b->delay_offsets);
+    for (int32_t n = 1; n <= b->delay_levels.count; n++) behind |= l->level[n].next < l->level[n].known_until;
+    if (l->begin >= 0 && !behind) l->begin = store_log_max(b->store);
+    if (l->begin < 0) save(l);   /* from here on it tells */
+    l->looking = l->begin >= 0 && l->begin < store_log_max(b->store);
+    if (l->looking) l->came = came_new(b, CAME_FROM_LEVELS, l->begin, looked, l);
+}
+
 struct levels *levels_new(struct broker *b)
 {
     struct levels *l = must_zero(sizeof *l);
@@ -387,8 +472,13 @@ struct levels *levels_new(struct broker *b)
     l->safe_log = l->refused_at = -1;
     timer_init(&l->go, run, l);
     timer_init(&l->save, save, l);
-    for (int32_t n = 1; n <= b->delay_levels.count; n++)
-        l->level[n] = (struct level){.levels = l, .number = n, .next = begins_at(b, n), .due_offset = -1, .failed = -1, .disk = {.go_on = on_read}};
+    list_init(&l->deliveries);
+    for (int32_t n = 1; n <= b->delay_levels.count; n++) {
+        l->level[n] = (struct level){.levels = l, .number = n, .next = begins_at(b, n), .due_offset = -1, .failed = -1, .came_offset = -1,
+                                      .disk = {.go_on = on_read}};
+        l->level[n].known_until = store_max_offset(b->store, SLICE(DELAY_LEVELS_TOPIC), n - 1);
+    }
+    look_for_what_came(l);
     wake(l, 0);
     return l;
 }
@@ -399,6 +489,9 @@ void levels_stop(struct levels *l)
     l->stopped = true;
     timer_stop(l->broker->tasks, &l->go);
     timer_stop(l->broker->tasks, &l->save);
+    l->stopped_log = has_caught_up(l) ? store_log_max(l->broker->store) : l->begin;
+    came_free(l->came);
+    l->came = NULL;
 }
 
 void levels_free(struct levels *l, bool synced)
@@ -407,7 +500,7 @@ void levels_free(struct levels *l, bool synced)
     assert(l->stopped);
     if (synced) {
         for (int32_t n = 0; n <= DELAY_LEVELS_MAX; n++) l->safe[n] = delay_offsets_get(l->broker->delay_offsets, n);
-        delay_offsets_save(l->broker->delay_offsets, l->safe);
+        delay_offsets_save(l->broker->delay_offsets, l->safe, l->stopped_log);
     }
     free(l);
 }

@@ -14,7 +14,7 @@ enum {
 void timed_wake(struct timed *t, int64_t delay_ms)
 {
     int64_t at = tasks_mono_ms(t->broker->tasks) + delay_ms;
-    if (t->stopped || !t->ready || (t->go.armed && t->wake_mono_ms <= at)) return;
+    if (t->stopped || !t->ready || t->looking || (t->go.armed && t->wake_mono_ms <= at)) return;
     t->wake_mono_ms = at;
     timer_start(t->broker->tasks, &t->go, delay_ms);
 }
@@ -50,9 +50,29 @@ static int64_t safe_offset(const struct timed *t)
     return list_empty(&t->immediate) ? t->next : LIST_OWNER(t->immediate.head.next, struct timed_delivery, in_order)->queue_offset;
 }
 
-static void note_check(struct timed *t)
+/* Until what came before the last stop has been met, the place from which on it is looked for must stay. */
+static bool has_caught_up(const struct timed *t)
+{
+    return came_is_empty(t->came) || (!t->looking && t->next >= t->known_until && t->read_ms >= t->began_ms);
+}
+
+int64_t timed_log_from(const struct timed *t) { return has_caught_up(t) ? store_log_max(t->broker->store) : t->came_from; }
+
+static int64_t begin_of_untold(const struct timed *t)
+{
+    int64_t at = timed_log_from(t);
+    LIST_EACH(&t->slots, node) {
+        const struct timed_slot *s = LIST_OWNER(node, struct timed_slot, node);
+        if (s->log_from < at) at = s->log_from;
+    }
+    const struct timed_delivery *first = list_empty(&t->immediate) ? NULL : LIST_OWNER(t->immediate.head.next, struct timed_delivery, in_order);
+    return first && first->log_from < at ? first->log_from : at;
+}
+
+static void note_check(struct timed *t, int64_t log_offset)
 {
     struct timer_check *c = &t->broker->timer_check;
+    c->log_offset = log_offset;
     c->read_ms = safe_read_ms(t);
     c->queue_offset = c->master_queue_offset = safe_offset(t);
     c->timestamp = tasks_wall_ms(t->broker->tasks);
@@ -66,7 +86,7 @@ static void flush(void *ctx)
     struct broker *b = t->broker;
     if (t->flushing) return;   /* `flushed` comes */
     if (t->prepared_log < 0) {
-        note_check(t);
+        note_check(t, begin_of_untold(t));
         if (!timers_prepare(t->timers, &b->timer_check)) return;
         t->changed = false;
         t->prepared_log = store_log_max(b->store);
@@ -139,6 +159,7 @@ static void run(void *ctx)
     timed_retry(t);
     if (!cfg->timer_stop_enqueue) timed_enqueue(t);
     if (!cfg->timer_stop_dequeue) timed_dequeue(t);
+    if (store_log_max(t->broker->store) - t->broker->timer_check.log_offset > CAME_LOG_BYTES) timed_changed(t);
     int64_t ms = next_wake(t);
     if (ms >= 0) timed_wake(t, ms);
 }
@@ -156,6 +177,24 @@ static int64_t within_queue(struct broker *b, int64_t offset)
     int64_t max = store_max_offset(b->store, SLICE(TIMER_TOPIC), 0);
     if (offset > max) log_warn("timer.offset_corrected from=%lld to=%lld text=\"the queue ends there\"", (long long)offset, (long long)max);
     return offset < max ? offset : max;
+}
+
+static void looked(void *ctx)
+{
+    struct timed *t = ctx;
+    t->looking = false;
+    timed_wake(t, 0);
+}
+
+/* What an earlier run delivered, or put into the timer topic once more, without telling it in the checkpoint. */
+static void look_for_what_came(struct timed *t, int64_t first_ms)
+{
+    struct broker *b = t->broker;
+    bool behind = t->next < t->known_until || (first_ms >= 0 && first_ms < t->began_ms);
+    t->came_from = b->timer_check.log_offset;
+    if (t->came_from < 0) flush(t);   /* from here on it tells */
+    t->looking = behind && t->came_from >= 0 && t->came_from < store_log_max(b->store);
+    if (t->looking) t->came = came_new(b, CAME_FROM_TIMER, t->came_from, looked, t);
 }
 
 static void ready(void *ctx)
@@ -177,6 +216,8 @@ static void ready(void *ctx)
     t->lost_before_ms = begin->check.read_ms;
     log_info("timer.ready waiting=%lld queue_offset=%lld behind=%lld", (long long)timers_count(t->timers), (long long)t->next,
              (long long)(t->known_until - t->next));
+    t->began_ms = now;
+    look_for_what_came(t, first);
     timed_wake(t, 0);
 }
 
@@ -227,6 +268,9 @@ void timed_stop(struct timed *t)
     timers_take_cancel(t->timers);
     if (t->taking) buf_done(&t->take.units);
     t->taking = NULL;
+    t->stopped_log = begin_of_untold(t);
+    came_free(t->came);
+    t->came = NULL;
 }
 
 static void free_deliveries(struct timed *t)
@@ -245,7 +289,7 @@ err_t timed_free(struct timed *t, bool synced)
 {
     if (!t) return NULL;
     assert(t->stopped && t->on_their_way == 0);
-    if (t->ready) note_check(t);
+    if (t->ready) note_check(t, t->stopped_log);
     err_t e = timers_close(t->timers, t->ready && synced ? &t->broker->timer_check : NULL);
     t->broker->timers = NULL;
     free_deliveries(t);

@@ -150,6 +150,12 @@ static const char *make_message(struct timed *t, const struct timer_unit *u, str
     return NULL;
 }
 
+static void count_out(struct timed_delivery *d, struct slice topic)
+{
+    if (d->unit.added_ms != INT64_MAX && !d->counted) timer_metrics_add(d->timed->broker->timer_metrics, topic, -1);
+    d->counted = true;
+}
+
 static void tell_lost(const struct timer_unit *u, const char *why)
 {
     log_error("timer.not_delivered log_offset=%" PRId64 " text=\"%s\"", u->log_offset, why);
@@ -163,6 +169,12 @@ static void send(struct timed *t, struct timed_delivery *d, struct slice record)
     struct appended appended;
     const char *why = make_message(t, &d->unit, record, &m);
     struct slice topic = why ? (struct slice){NULL, 0} : properties_get(m.properties, SLICE("REAL_TOPIC"));
+    if (!why && came_take(t->came, &m)) {
+        t->messages++;
+        count_out(d, topic);
+        delivery_end(d);
+        return;
+    }
     err_t e = why ? NULL : store_append(b->store, &m, 1, true, delivered, d, &appended);
     if (why || err_code(e) == ERR_MESSAGE_ILLEGAL) {
         tell_lost(&d->unit, why ? why : err_text(e));
@@ -180,8 +192,7 @@ static void send(struct timed *t, struct timed_delivery *d, struct slice record)
     t->messages++;
     t->bytes += (size_t)appended.size;
     if (d->unit.flags & TIMER_ROLLS) t->rolled_to = appended.queue_offset + 1;
-    if (d->unit.added_ms != INT64_MAX && !d->counted) timer_metrics_add(b->timer_metrics, topic, -1);
-    d->counted = true;
+    count_out(d, topic);
 }
 
 /* False: not in memory. Gone for good: record->bytes is empty. */
@@ -210,6 +221,7 @@ void timed_deliver_now(struct timed *t, const struct timer_unit *u, int64_t queu
     struct pinned record;
     struct timed_delivery *d = delivery_new(t, NULL, u);
     d->queue_offset = queue_offset;
+    d->log_from = timed_log_from(t);
     list_add(&t->immediate, &d->in_order);
     if (!get_record(t, u, &record)) {   /* it was there a moment ago */
         wait_to_retry(t, d);
@@ -394,6 +406,7 @@ static void take_slot(struct timed *t, int64_t slot_ms)
     struct timed_slot *s = must_zero(sizeof *s);
     s->timed = t;
     s->slot_ms = slot_ms;
+    s->log_from = timed_log_from(t);
     s->deleted = MAP_EMPTY;
     list_add(&t->slots, &s->node);
     t->taking = s;

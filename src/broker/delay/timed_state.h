@@ -3,6 +3,7 @@
 #ifndef SKYLARK_BROKER_TIMED_STATE_H
 #define SKYLARK_BROKER_TIMED_STATE_H
 
+#include "broker/delay/came.h"
 #include "broker/delay/timed.h"
 #include "broker/intake/delay.h"
 
@@ -23,6 +24,7 @@ struct timed_slot {
     size_t sent;                     /* … and for the others, from the oldest on */
     struct map deleted;              /* unique key, or topic+key -> struct deletion */
     size_t outstanding;              /* messages that are not stored yet */
+    int64_t log_from;                /* what was delivered of it lies behind it in the commit log */
     bool all_sent;
 };
 
@@ -33,7 +35,8 @@ struct timed_delivery {
     struct timed *timed;
     struct timed_slot *slot;         /* NULL: it was due when it was looked at */
     struct timer_unit unit;
-    int64_t queue_offset;            /* of an immediate one, in the timer topic */
+    int64_t queue_offset;            /* of an immediate one, in the timer topic … */
+    int64_t log_from;                /* … which lies behind it in the commit log when it is delivered, as those that come later */
     bool counted;                    /* it does not count as waiting any more */
 };
 
@@ -53,6 +56,11 @@ struct timed {
     int64_t known_until;             /* before it, messages may have a unit already, or have been delivered (timers_begin.lost) */
     bool lost;
     int64_t lost_before_ms;          /* what was due in slots before it is delivered */
+    struct came *came;               /* what was delivered before the last stop and the checkpoint does not tell; NULL: nothing */
+    bool looking;                    /* for that: nothing goes on meanwhile */
+    int64_t began_ms;                /* what came lies in slots before it */
+    int64_t came_from;               /* … and behind it in the commit log */
+    int64_t stopped_log;             /* what is not told by the last checkpoint lies behind it */
     bool withheld;                   /* the store does not give what comes next */
     struct list immediate;           /* timed_delivery in_order: those that `next` has passed and that are not stored yet */
     struct disk_wait enqueue_fetch;
@@ -87,6 +95,8 @@ void timed_wake(struct timed *t, int64_t delay_ms);
 /* Something is to be written. */
 void timed_changed(struct timed *t);
 int64_t timed_full_tick(const struct timed *t, int64_t ms);
+/* Whatever is delivered from now on, or was and is not told, lies behind it in the commit log. */
+int64_t timed_log_from(const struct timed *t);
 
 /* --- timed_enqueue.c --- */
 void timed_enqueue(struct timed *t);

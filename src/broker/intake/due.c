@@ -19,7 +19,8 @@ const char *intake_due(struct broker *b, struct slice record, struct slice topic
     const struct topic *t = topics_find(b->topics, real);
     *out = (struct message){
         .topic = real, .queue_id = queue_id, .flag = m.flag, .sys_flag = m.sys_flag, .born_ms = m.born_ms, .born_host = m.born_host,
-        .reconsume_times = m.reconsume_times, .body = m.body, .properties = m.properties, .batch_topic = t && t->batches,
+        .reconsume_times = m.reconsume_times, .body = m.body, .body_crc = m.body_crc, .properties = m.properties,
+        .batch_topic = t && t->batches,
     };
     known_properties_read(m.properties, &known);
     intake_keys(&known, out);

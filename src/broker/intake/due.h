@@ -8,7 +8,7 @@
 
 enum { DUE_ANY_OFFSET = -1 };
 
-/* `record` waited in that topic, at that offset of its queue. *out borrows from it. NULL, or why there is nothing to deliver. */
+/* `record` waited in that topic, at that offset of its queue. *out borrows from it and has its body_crc. NULL, or why there is nothing to deliver. */
 const char *intake_due(struct broker *b, struct slice record, struct slice topic, int64_t queue_offset, struct message *out);
 
 #endif
