@@ -118,3 +118,21 @@ TEST(lmq, a_light_queue_too_many_is_refused_with_the_remark_of_the_original)
     EXPECT_EQ(flow_send(f, "T", 0, "INNER_MULTI_DISPATCH=%LMQ%a", "x").code, RESPONSE_SUCCESS);
     flow_stop(f);
 }
+
+TEST(lmq, a_message_for_a_lite_topic_is_in_the_light_queue_of_that_name_alone)
+{
+    struct flow *f = flow_start(on);
+    flow_make_topic(f, "T", 1);
+    EXPECT_EQ(flow_send(f, "T", 0, "TAGS=A;INNER_MULTI_DISPATCH=%LMQ%other;__LITE_TOPIC=orders;KEYS=k", "lite").code, RESPONSE_SUCCESS);
+    struct pulled p = flow_pull(f, "%LMQ%$T$orders", 0, 0, "*");
+    EXPECT_EQ(p.count, 1);
+    EXPECT_TEXT(p.messages[0].body, "lite");
+    EXPECT_TEXT(properties_get(p.messages[0].properties, SLICE("INNER_MULTI_DISPATCH")), "%LMQ%$T$orders");
+    EXPECT_TEXT(properties_get(p.messages[0].properties, SLICE("__LITE_TOPIC")), "orders");
+    EXPECT_TEXT(properties_get(p.messages[0].properties, SLICE("KEYS")), "k");
+    EXPECT_EQ(flow_pull(f, "%LMQ%other", 0, 0, "*").max, 0);
+    EXPECT_EQ(flow_send(f, "T", 0, "__LITE_TOPIC=two,three", "x").code, RESPONSE_MESSAGE_ILLEGAL);   /* it would be two names */
+    flow_restart(f);
+    EXPECT_EQ(flow_pull(f, "%LMQ%$T$orders", 0, 0, "*").count, 1);
+    flow_stop(f);
+}

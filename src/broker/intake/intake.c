@@ -187,11 +187,23 @@ static bool is_reserved(struct slice name)
            slice_eq(name, LMQ_OFFSETS);
 }
 
-static void put_unreserved(struct slice properties, bool without_priority, struct buf *text)
+static void put_unreserved(struct slice properties, const struct known_properties *p, struct buf *text)
 {
     struct slice name, value;
-    while (properties_next(&properties, &name, &value))
-        if (!is_reserved(name) && !(without_priority && slice_eq(name, SLICE("_SYS_MSG_PRIORITY_")))) properties_put(text, name, value);
+    bool without_priority = loses_priority(p);
+    while (properties_next(&properties, &name, &value)) {
+        if (is_reserved(name) || (without_priority && slice_eq(name, SLICE("_SYS_MSG_PRIORITY_")))) continue;
+        if (!p->lite_topic.n || !slice_eq(name, LMQ_NAMES)) properties_put(text, name, value);
+    }
+}
+
+/* A message for a lite topic is in the light queue of that name, and in no other one. */
+static void put_lite_queue(struct slice topic, struct slice lite_topic, struct buf *text)
+{
+    struct buf queue = BUF_EMPTY;
+    buf_printf(&queue, "%%LMQ%%$%.*s$%.*s", SLICE_ARG(topic), SLICE_ARG(lite_topic));
+    properties_put(text, LMQ_NAMES, buf_slice(&queue));
+    buf_done(&queue);
 }
 
 void intake_batch(struct broker *b, const struct call *call, const struct send_header *h, const struct topic *topic,
@@ -202,7 +214,7 @@ void intake_batch(struct broker *b, const struct call *call, const struct send_h
     buf_clear(text);
     snprintf(number, sizeof number, "%zu", count);
     properties_put(text, SLICE("INNER_NUM"), slice_text(number));   /* the store puts INNER_BASE before it: the original's order */
-    put_unreserved(h->properties, false, text);
+    put_unreserved(h->properties, p, text);
     put_own_properties(b, text);
     intake_common(call, h, topic, out);
     out->sys_flag |= SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP;
@@ -217,16 +229,17 @@ void intake_message(struct broker *b, const struct call *call, const struct send
 {
     struct buf *text = &b->scratch;
     buf_clear(text);
-    bool without_priority = loses_priority(p);
-    if (p->pop_check_point.n || p->further_offsets.n || without_priority) put_unreserved(h->properties, without_priority, text);
+    if (p->pop_check_point.n || p->further_offsets.n || p->lite_topic.n || loses_priority(p)) put_unreserved(h->properties, p, text);
     else buf_put_slice(text, h->properties);
     size_t made_at = text->n;
+    if (p->lite_topic.n) put_lite_queue(topic->config.name, p->lite_topic, text);
     if (!p->unique_key.n) put_unique_key(b, text);
     put_own_properties(b, text);
     intake_common(call, h, topic, out);
     out->body = call->body;
     out->properties = buf_slice(text);
     intake_keys(p, out);
+    if (p->lite_topic.n) out->further_queues = properties_get(slice_skip(out->properties, made_at), LMQ_NAMES);
     if (!p->unique_key.n) out->unique_key = properties_get(slice_skip(out->properties, made_at), SLICE("UNIQ_KEY"));
     *unique_key = out->unique_key;
 }

@@ -16,7 +16,9 @@ static struct slice *place_of(struct slice name, struct known_properties *p)
         if (slice_eq(name, SLICE("UNIQ_KEY"))) return &p->unique_key;
         return slice_eq(name, SLICE("TRAN_MSG")) ? &p->transaction : NULL;
     case 9: return slice_eq(name, SLICE("INNER_NUM")) ? &p->inner_count : NULL;
-    case 12: return slice_eq(name, SLICE("TIMER_OUT_MS")) ? &p->timer_out_ms : NULL;
+    case 12:
+        if (slice_eq(name, SLICE("TIMER_OUT_MS"))) return &p->timer_out_ms;
+        return slice_eq(name, SLICE("__LITE_TOPIC")) ? &p->lite_topic : NULL;
     case 13: return slice_eq(name, SLICE("__SHARDINGKEY")) ? &p->sharding_key : NULL;
     case 14: return slice_eq(name, SLICE("TIMER_DELAY_MS")) ? &p->timer_delay_ms : NULL;
     case 15: return slice_eq(name, SLICE("TIMER_DELAY_SEC")) ? &p->timer_delay_sec : NULL;

@@ -23,6 +23,7 @@ struct known_properties {
     struct slice inner_count;       /* INNER_NUM: the broker's to say */
     struct slice priority;          /* _SYS_MSG_PRIORITY_ */
     struct slice sharding_key;      /* __SHARDINGKEY: it is one of those in order */
+    struct slice lite_topic;        /* __LITE_TOPIC: of its topic's lite topics the one it is for */
     struct slice further_queues;    /* INNER_MULTI_DISPATCH */
     struct slice further_offsets;   /* INNER_MULTI_QUEUE_OFFSET: never stored as the client sent it */
 };
