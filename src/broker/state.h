@@ -26,6 +26,7 @@
 #include "timer/timer.h"
 
 struct levels;
+struct pop;
 struct registration;
 struct transactions;
 struct timed;
@@ -57,6 +58,7 @@ struct broker {
     struct timers *timers;              /* its wheel, or NULL */
     struct timer_check timer_check;     /* how far it is */
     struct timer_metrics *timer_metrics;
+    struct pop *pop;
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
@@ -85,6 +87,14 @@ struct broker {
 void broker_dispatch(void *broker, struct call *call);
 /* Whether the half message, or the one that this is a copy of, is neither committed nor rolled back. */
 bool broker_has_open_half(const struct broker *b, const struct message *half);
+/* Whatever waited for a time and was due before ms of the wall clock is stored where it belongs. */
+bool broker_has_delivered(const struct broker *b, int64_t ms);
+/* Sets the gauges of messages that are out, and of those who wait for some. */
+void broker_show_pops(struct broker *b);
+/* What an administrator did: messages that are popped and not acknowledged follow. */
+void broker_topic_deleted(struct broker *b, struct slice topic);
+void broker_group_deleted(struct broker *b, struct slice group);
+void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
 /* When old files go, as configured. */
 struct clean_options broker_clean_rules(const struct config *cfg);
 
