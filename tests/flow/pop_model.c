@@ -140,6 +140,9 @@ static void take(struct run *r, const struct popped *popped, const struct popped
     p->came_back = false;
     p->until_ms = popped->reply.pop_time + popped->reply.invisible_time;
     p->message = *m;
+    if (!is_older(r, id)) return;
+    EXPECT_EQ(pop_ack(r->f, "G", m), RESPONSE_SUCCESS);   /* nobody says what becomes of these */
+    p->state = GONE;
 }
 
 static struct pop_header any_pop(struct run *r)
