@@ -234,6 +234,7 @@ static err_t listen(struct broker *b)
     options.metrics = &b->metrics;
     err_t e = rpc_listen(b->options.loop, &b->options.listen, PORT_MAIN, &service, &options, &b->main_port);
     if (!e) e = listen_fast(b, &service, &options);
+    if (!e) b->local = rpc_listen_local(b->options.loop, PORT_MAIN, &service, &options);
     return e;
 }
 
@@ -325,6 +326,7 @@ err_t broker_free(struct broker *b)
     err_t timers = timed_free(b->timed, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
+    rpc_listener_close(b->local);
     err_t saved[] = {timers, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
@@ -341,3 +343,4 @@ err_t broker_free(struct broker *b)
 }
 
 struct addr broker_address(const struct broker *b) { return rpc_listener_addr(b->main_port); }
+struct local_port *broker_local_port(const struct broker *b) { return rpc_listener_port(b->local); }

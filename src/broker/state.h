@@ -70,6 +70,7 @@ struct broker {
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;
     struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */
+    struct rpc_listener *local;         /* of other loops of the process */
     struct random random;
     struct timer scan;                  /* of members and locks that have gone silent */
     struct buf scratch;                 /* for one handler, within one turn */
