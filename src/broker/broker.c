@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SCAN_MS = 10000 };
+enum { SCAN_MS = STATS_PERIOD_MS };
 
 /* --- requests --- */
 
@@ -119,6 +119,7 @@ static void scan(void *ctx)
     members_expire(&b->members, b->cfg->broker.channel_expired_ms);
     locks_expire(&b->locks);
     quotas_expire(&b->quotas, tasks_mono_ms(b->tasks));
+    stats_sample(&b->stats, tasks_wall_ms(b->tasks));
     filters_tidy(b->filters, b->cfg->broker.filter_keep_ms);
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }
@@ -278,6 +279,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     cold_control_init(&b->cold);
     locks_init(&b->locks, b->tasks);
     b->quotas = QUOTAS_EMPTY;
+    stats_init(&b->stats);
     timer_init(&b->scan, scan, b);
     e = open_data(b);
     if (!e) e = listen(b);
@@ -336,6 +338,7 @@ err_t broker_free(struct broker *b)
     locks_done(&b->locks);
     cold_control_done(&b->cold);
     quotas_done(&b->quotas);
+    stats_done(&b->stats);
     refusals_done(&b->refusals);
     buf_done(&b->scratch);
     free(b);

@@ -34,6 +34,7 @@ void handle_delete_group(struct broker *b, struct call *call)
         return;
     }
     if (groups_delete(b->groups, h.group_name)) log_info("group.deleted group=\"%.*s\"", SLICE_ARG(h.group_name));
+    stats_forget_group(&b->stats, h.group_name);
     if (h.clean_offset) offsets_remove_group(b->offsets, h.group_name);
     groups_when_saved(b->groups, reply_when_saved(call));
 }

@@ -102,6 +102,14 @@ static void put_recall_handle(struct broker *b, const struct message *m, struct 
     buf_done(&time);
 }
 
+/* What the topic took, for tools. */
+static void count_put(struct broker *b, struct slice topic, int64_t messages, int64_t bytes)
+{
+    stats_add(&b->stats, TOPIC_PUT_NUMS, topic, messages);
+    stats_add(&b->stats, TOPIC_PUT_SIZE, topic, bytes);
+    stats_add(&b->stats, BROKER_PUT_NUMS, b->cluster, messages);
+}
+
 static err_t send_one(struct broker *b, struct call *call, const struct send_header *h, const struct topic *topic)
 {
     struct known_properties known;
@@ -125,6 +133,7 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     if (!e) put_recall_handle(b, &m, h->topic, unique_key, &p->recall_handle);
     if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
     if (e) pending_free(p);   /* refused: send_done will not run */
+    else count_put(b, topic->config.name, 1, p->appended.size);
     buf_done(&text);
     return e;
 }
@@ -177,8 +186,10 @@ static err_t append_batch(struct broker *b, struct call *call, const struct send
     struct appended *appended = must_alloc(count * sizeof *appended);
     struct pending_send *p = pending_new(b, call, h, known->unique_key);
     err_t e = store_append(b->store, (const struct message *)(const void *)messages->p, count, intake_waits(known), send_done, p, appended);
+    int64_t bytes = 0;
+    for (size_t i = 0; !e && i < count; i++) bytes += appended[i].size;
     if (e) pending_free(p);
-    else put_batch_ids(p, appended, count);
+    else put_batch_ids(p, appended, count), count_put(b, h->topic, (int64_t)count, bytes);
     free(appended);
     return e;
 }
@@ -196,6 +207,7 @@ static err_t append_as_one(struct broker *b, struct call *call, const struct sen
     p->one_record = true;
     e = store_append(b->store, &m, 1, intake_waits(known), send_done, p, &p->appended);
     if (e) pending_free(p);
+    else count_put(b, topic->config.name, (int64_t)count, p->appended.size);
     return e;
 }
 
