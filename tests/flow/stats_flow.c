@@ -68,3 +68,37 @@ TEST(stats, what_was_never_counted_or_is_gone_is_told_so)
     EXPECT_EQ(flow_code(f, REQUEST_VIEW_BROKER_STATS_DATA, &view_stats_kind, &h, NULL, NULL), RESPONSE_SYSTEM_ERROR);
     flow_stop(f);
 }
+
+static void expect_reply(struct flow *f, int32_t code, const char *part)
+{
+    struct answer *a = caller_call(f->caller, code, NULL, NULL, (struct slice){NULL, 0});
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    if (!memmem(a->frame.body.p, a->frame.body.n, part, strlen(part))) print_error("%.*s\n", SLICE_ARG(a->frame.body));
+    EXPECT(memmem(a->frame.body.p, a->frame.body.n, part, strlen(part)));
+    answer_free(a);
+}
+
+TEST(overview, tools_are_told_offsets_system_topics_and_that_nobody_follows)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "", "x");
+    struct update_offset_header h = {.consumer_group = SLICE("G"), .topic = SLICE("T"), .commit_offset = 1};
+    EXPECT_EQ(flow_code(f, REQUEST_UPDATE_CONSUMER_OFFSET, &update_offset_kind, &h, NULL, NULL), RESPONSE_SUCCESS);
+    expect_reply(f, REQUEST_GET_ALL_CONSUMER_OFFSET, "\"T@G\":{0:1}");
+    expect_reply(f, REQUEST_GET_SYSTEM_TOPIC_LIST_FROM_BROKER, "\"SCHEDULE_TOPIC_XXXX\"");
+    expect_reply(f, REQUEST_GET_BROKER_HA_STATUS, "\"haConnectionInfo\":[],\"inSyncSlaveNums\":0,\"master\":true,\"masterCommitLogMaxOffset\":");
+    flow_stop(f);
+}
+
+TEST(overview, a_read_mode_is_taken_and_changes_nothing)
+{
+    struct flow *f = flow_start(NULL);
+    char remark[256];
+    struct read_mode_header h = {.mode = 1};
+    EXPECT_EQ(flow_code(f, REQUEST_SET_COMMITLOG_READ_MODE, &read_mode_kind, &h, NULL, remark), RESPONSE_SUCCESS);
+    assert_string_equal(remark, "set commitlog readahead mode success, mode: 1");
+    h.mode = 7;
+    EXPECT_EQ(flow_code(f, REQUEST_SET_COMMITLOG_READ_MODE, &read_mode_kind, &h, NULL, remark), RESPONSE_INVALID_PARAMETER);
+    flow_stop(f);
+}
