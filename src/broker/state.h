@@ -53,6 +53,7 @@ struct broker {
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
     struct stats stats;
+    int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */
     int64_t start_ms;                   /* wall_ms */
     struct delay_levels delay_levels;   /* messageDelayLevel */
     struct delay_offsets *delay_offsets;

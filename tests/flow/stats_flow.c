@@ -91,6 +91,27 @@ TEST(overview, tools_are_told_offsets_system_topics_and_that_nobody_follows)
     flow_stop(f);
 }
 
+TEST(overview, a_broker_tells_its_rates_and_how_long_sends_take)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    sim_run_for(f->sim, 20000);
+    for (int i = 0; i < 50; i++) flow_send(f, "T", 0, "", "x");
+    flow_pull(f, "T", 0, 0, "*");
+    flow_pull(f, "T", 0, 50, "*");
+    sim_run_for(f->sim, 61000);
+    expect_reply(f, REQUEST_GET_BROKER_RUNTIME_INFO, "\"putTps\":\"0.0000 0.");
+    expect_reply(f, REQUEST_GET_BROKER_RUNTIME_INFO, "\"getMissTps\":\"0.0000 0.0");
+    expect_reply(f, REQUEST_GET_BROKER_RUNTIME_INFO, "\"msgPutTotalTodayMorning\":\"0\"");
+    expect_reply(f, REQUEST_GET_BROKER_RUNTIME_INFO, "\"putMessageDistributeTime\":\"[<=0ms]:");
+    expect_reply(f, REQUEST_GET_BROKER_RUNTIME_INFO, "\"earliestMessageTimeStamp\":\"1");
+    sim_run_for(f->sim, 25 * 3600 * 1000);
+    caller_close(f->caller);   /* it has been silent for too long */
+    f->caller = flow_caller(f);
+    expect_reply(f, REQUEST_GET_BROKER_RUNTIME_INFO, "\"msgPutTotalTodayMorning\":\"50\"");
+    flow_stop(f);
+}
+
 TEST(overview, a_read_mode_is_taken_and_changes_nothing)
 {
     struct flow *f = flow_start(NULL);

@@ -154,7 +154,10 @@ static void count_get(struct broker *b, const struct pull_header *h, const struc
 {
     metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
     metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
-    if (!r->messages) return;
+    if (!r->messages) {
+        stats_add(&b->stats, STATS_GET_MISSES, b->cluster, 1);
+        return;
+    }
     stats_add_for_group(&b->stats, GROUP_GET_NUMS, h->topic, h->consumer_group, r->messages);
     stats_add_for_group(&b->stats, GROUP_GET_SIZE, h->topic, h->consumer_group, (int64_t)r->bytes);
     stats_add(&b->stats, BROKER_GET_NUMS, b->cluster, r->messages);

@@ -20,6 +20,7 @@ enum { UNIQUE_KEY_MAX = 64, BATCH_MESSAGES_MAX = 65536 };
 struct pending_send {
     struct broker *broker;
     struct call *call;
+    int64_t begun_ms;                   /* mono_ms */
     int32_t queue_id;
     struct appended appended;
     struct buf batch_ids;               /* of a batch: all ids, with commas; else empty */
@@ -70,6 +71,7 @@ static void pending_free(struct pending_send *p)
 static void send_done(void *ctx, err_t e)
 {
     struct pending_send *p = ctx;
+    stats_put_took(&p->broker->stats, tasks_mono_ms(p->broker->tasks) - p->begun_ms);
     if (!e) send_reply(p, RESPONSE_SUCCESS, NULL);
     else if (err_code(e) == ERR_FLUSH_DISK_TIMEOUT) send_reply(p, RESPONSE_FLUSH_DISK_TIMEOUT, err_text(e)), err_free(e);
     else send_failed(p->broker, p->call, e);
@@ -81,6 +83,7 @@ static struct pending_send *pending_new(struct broker *b, struct call *call, con
     struct pending_send *p = must_alloc(sizeof *p);
     p->broker = b;
     p->call = call;
+    p->begun_ms = tasks_mono_ms(b->tasks);
     p->queue_id = h->queue_id;
     p->batch_ids = p->recall_handle = BUF_EMPTY;
     p->one_record = false;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { TICKS_OF_HOUR_SAMPLE = 60, TICKS_OF_DAY_SAMPLE = 360, TICKS_KEPT = 25 * 360 };
+enum { TICKS_OF_MINUTE = 6, TICKS_OF_HOUR_SAMPLE = 60, TICKS_OF_DAY_SAMPLE = 360, TICKS_KEPT = 25 * 360 };
 
 struct sample {
     int64_t value;
@@ -47,7 +47,7 @@ void stats_done(struct stats *s)
 
 bool stats_kind_named(struct slice name, enum stats_kind *out)
 {
-    for (int k = 0; k < STATS_KINDS; k++) {
+    for (int k = 0; k <= BROKER_GET_NUMS; k++) {
         if (!slice_eq(name, slice_text(kind_names[k]))) continue;
         *out = (enum stats_kind)k;
         return true;
@@ -139,8 +139,30 @@ static void forget(struct stats *s, enum stats_kind kind, struct stats_counter *
     free(c);
 }
 
+void stats_put_took(struct stats *s, int64_t ms)
+{
+    static const int64_t below[PUT_TIMES - 1] = {1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10000};
+    int i = 0;
+    while (i < PUT_TIMES - 1 && ms >= below[i]) i++;
+    s->put_times[i]++;
+    if (ms > s->put_longest_ms) s->put_longest_ms = ms;
+}
+
+void stats_day_ends(struct stats *s, int64_t puts, int64_t gets)
+{
+    s->puts = (struct stats_days){s->puts.today, puts};
+    s->gets = (struct stats_days){s->gets.today, gets};
+}
+
+static void end_minute(struct stats *s)
+{
+    memcpy(s->last_put_times, s->put_times, sizeof s->put_times);
+    memset(s->put_times, 0, sizeof s->put_times);
+}
+
 void stats_sample(struct stats *s, int64_t now_ms)
 {
+    if (s->ticks % TICKS_OF_MINUTE == 0) end_minute(s);
     for (int i = 0; i < STATS_SPANS; i++)
         if (s->ticks % spans[i].ticks == 0) sample_span(s, (enum stats_span)i, now_ms);
     for (int k = 0; k < STATS_KINDS; k++) {
@@ -170,6 +192,18 @@ bool stats_of(const struct stats *s, enum stats_kind kind, struct slice key, enu
     *out = (struct stats_sum){.value = last->value - first->value, .times = last->times - first->times};
     if (took_ms > 0) out->per_second = (double)out->value * 1000 / (double)took_ms;
     return true;
+}
+
+double stats_rate_of(const struct stats *s, enum stats_kind kind, struct slice key, enum stats_span span, bool all, bool times)
+{
+    const struct stats_counter *c = map_get(&s->counters[kind], key);
+    const struct stats_times *t = &s->times[span];
+    uint32_t count = c ? c->series[span].count : 0;
+    if (count < 2) return 0;
+    const struct sample *last = &c->series[span].samples[count - 1], *first = all ? c->series[span].samples : last - 1;
+    int64_t took_ms = t->at_ms[t->count - 1] - t->at_ms[t->count - (all ? count : 2)];
+    int64_t added = times ? last->times - first->times : last->value - first->value;
+    return took_ms > 0 ? (double)added * 1000 / (double)took_ms : 0;
 }
 
 double stats_group_rate(const struct stats *s, struct slice topic, struct slice group)
