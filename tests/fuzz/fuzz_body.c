@@ -1,6 +1,7 @@
 /* Every JSON body and configuration file that is read by rows. What decodes, encodes; and that decodes again. */
 #include "fuzz/fuzz.h"
 
+#include "codec/body_batch_ack.h"
 #include "codec/body_connection.h"
 #include "codec/body_group_config.h"
 #include "codec/body_heartbeat.h"
@@ -22,7 +23,7 @@ static const struct bean *const beans[] = {
     &producer_connections_bean, &queue_mapping_bean, &register_body_bean, &route_broker_bean, &subscription_bean,
     &topic_config_bean, &topic_config_list_bean, &topic_list_bean, &topic_route_bean, &topic_stats_bean,
     &topic_table_bean, &consumer_status_bean, &time_spans_bean, &broker_progress_bean, &corrections_bean, &group_subscription_bean,
-    &producer_table_bean, &open_transactions_bean, &why_bean,
+    &producer_table_bean, &open_transactions_bean, &why_bean, &batch_ack_bean,
 };
 
 static void try_bean(const struct bean *b, struct slice text)
