@@ -166,6 +166,7 @@ void grpc_call_open(struct grpc_call *k)
         return;
     }
     k->zipped = slice_eq(grpc_call_header(k, "grpc-encoding"), SLICE("gzip"));
+    k->packs = k->zipped && list_has(grpc_call_header(k, "grpc-accept-encoding"), SLICE("gzip"));
     const struct grpc_service *service = path_split(grpc_call_header(k, ":path"), &name, &method) ? find_service(k->conn->server, name) : NULL;
     if (!service) {
         refuse_method(k);
