@@ -25,6 +25,7 @@ enum {
     OWNER_store = CONFIG_BROKER,
     OWNER_netty = CONFIG_SERVER,
     OWNER_namesrv = CONFIG_NAMESRV,
+    OWNER_proxy = CONFIG_PROXY,
     OWNER_skylark = CONFIG_SERVER,
 };
 
@@ -244,6 +245,7 @@ static enum config_owner narrow(struct slice *key, enum config_owner owner)
     struct slice name = *key;
     if (slice_starts(name, SLICE("namesrv."))) *key = slice_skip(name, 8), owner &= CONFIG_NAMESRV;
     else if (slice_starts(name, SLICE("broker."))) *key = slice_skip(name, 7), owner &= CONFIG_BROKER;
+    else if (slice_starts(name, SLICE("proxy."))) *key = slice_skip(name, 6), owner &= CONFIG_PROXY;
     return owner;
 }
 

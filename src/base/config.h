@@ -32,13 +32,14 @@ typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 #undef END
 
 /* Whose configuration it is: which sections count. */
-enum config_owner { CONFIG_BROKER = 1, CONFIG_NAMESRV = 2, CONFIG_SERVER = CONFIG_BROKER | CONFIG_NAMESRV };
+enum config_owner { CONFIG_BROKER = 1, CONFIG_NAMESRV = 2, CONFIG_PROXY = 4, CONFIG_SERVER = CONFIG_BROKER | CONFIG_NAMESRV | CONFIG_PROXY };
 
 struct config {
     struct config_broker broker;
     struct config_store store;
     struct config_netty netty;
     struct config_namesrv namesrv;
+    struct config_proxy proxy;
     struct config_skylark skylark;
     enum config_owner owner;
     struct map ignored;     /* keys without effect that were given -> char * value */
