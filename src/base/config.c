@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_hours };
+enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_mode, TYPE_hours };
 enum key_when { LIVE, FIXED };
 
 struct key_row {
@@ -36,6 +36,7 @@ enum {
 #define DEFAULT_flush(v) .number = v
 #define DEFAULT_role(v) .number = v
 #define DEFAULT_consistency(v) .number = v
+#define DEFAULT_mode(v) .number = v
 #define DEFAULT_hours(v) .number = v
 
 static const struct key_row rows[] = {
@@ -66,9 +67,16 @@ static const char *const role_names[] = {"ASYNC_MASTER", "SYNC_MASTER", "SLAVE",
 
 static const char *const consistency_names[] = {"warn", "reject", "isolate", NULL};
 
+static const char *const mode_names[] = {"PULL", "POP", NULL};
+
 static const char *const *choices(const struct key_row *row)
 {
-    return row->type == TYPE_flush ? flush_names : row->type == TYPE_role ? role_names : consistency_names;
+    switch (row->type) {
+    case TYPE_flush: return flush_names;
+    case TYPE_role: return role_names;
+    case TYPE_mode: return mode_names;
+    default: return consistency_names;
+    }
 }
 
 static void *member(struct config *c, const struct key_row *row) { return (uint8_t *)c + row->at; }
@@ -227,6 +235,7 @@ static err_t set_row(struct config *c, const struct key_row *row, struct slice v
     case TYPE_bool: e = parse_bool(row, value, &number); break;
     case TYPE_flush:
     case TYPE_role:
+    case TYPE_mode:
     case TYPE_consistency: e = parse_choice(row, value, &number); break;
     default: e = parse_number(row, value, &number); break;
     }

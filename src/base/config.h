@@ -11,6 +11,7 @@
 #include "base/map.h"
 
 enum flush_disk_type { ASYNC_FLUSH, SYNC_FLUSH };
+enum request_mode_default { REQUEST_MODE_PULL, REQUEST_MODE_POP };
 enum broker_role { ASYNC_MASTER, SYNC_MASTER, SLAVE };
 enum subscription_consistency { CONSISTENCY_WARN, CONSISTENCY_REJECT, CONSISTENCY_ISOLATE };
 
@@ -21,6 +22,7 @@ typedef char *config_text;
 typedef int32_t config_flush;
 typedef int32_t config_role;
 typedef int32_t config_consistency;
+typedef int32_t config_mode;
 typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 
 #define SECTION(s) struct config_##s {

@@ -17,6 +17,7 @@
 #include "meta/delay_offsets.h"
 #include "meta/groups.h"
 #include "meta/offsets.h"
+#include "meta/request_modes.h"
 #include "meta/timer_metrics.h"
 #include "meta/topics.h"
 #include "os/random.h"
@@ -26,6 +27,7 @@
 #include "timer/timer.h"
 
 struct levels;
+struct topic_queues;
 struct registration;
 struct transactions;
 struct timed;
@@ -57,6 +59,8 @@ struct broker {
     struct timers *timers;              /* its wheel, or NULL */
     struct timer_check timer_check;     /* how far it is */
     struct timer_metrics *timer_metrics;
+    struct request_modes *request_modes;
+    struct topic_queues *topic_queues;  /* of all brokers, for those that ask what to read */
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
@@ -66,6 +70,7 @@ struct broker {
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;
     struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */
+    struct rpc_listener *local;         /* of other loops of the process */
     struct random random;
     struct timer scan;                  /* of members and locks that have gone silent */
     struct buf scratch;                 /* for one handler, within one turn */

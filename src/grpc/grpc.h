@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/pin.h"
 
-
 #include <stdint.h>
 
 struct grpc_call;
@@ -72,15 +71,18 @@ struct grpc_options {
     bool     tls_only;                /* plaintext is refused */
     struct metrics *metrics;          /* where calls and connections are counted; NULL: nowhere */
 };
+/* 130 MiB, 32 KiB, 1000, 64 MiB, 120 s */
 struct grpc_options grpc_options_default(void);
 
-/* Services must outlive the server. Port 0 takes a free one. */
+/* Services must outlive the server, and have no turn hooks registered later that send. Port 0 takes a free one. */
 err_t grpc_listen(struct loop *loop, const struct addr *at, const struct grpc_service *const *services, size_t count,
                   const struct grpc_options *options, struct grpc_server **out) MUST_CHECK;
 struct addr grpc_server_addr(const struct grpc_server *s);
 /* Tells the clients to go (GOAWAY) and takes no new call; calls under way go on. */
 void grpc_server_drain(struct grpc_server *s);
-/* Ends what is left: `gone` for each call. */
+/* Calls that services have. */
+size_t grpc_server_calls(const struct grpc_server *s);
+/* Ends what is left: `gone` for each call. Not from inside of a service's function. */
 void grpc_server_close(struct grpc_server *s);
 
 #endif

@@ -179,6 +179,7 @@ static void on_written(void *ctx)
     if (c->paused) timer_start(&c->group->loop->tasks, &c->timer, c->limits.stalled_close_ms);
     check_unsent(c);
     if (conn_unsent_bytes(c)) mark_dirty(c);
+    if (c->events->taken) c->events->taken(c->ctx);
 }
 
 /* --- input --- */

@@ -33,6 +33,8 @@ struct conn_events {
     void (*unit)(void *ctx, uint8_t *p, size_t n);
     /* The connection is over: conn_close it. e NULL: the other end closed. Takes e. */
     void (*end)(void *ctx, err_t e);
+    /* Output that had not been taken at once has been. NULL: nobody cares. */
+    void (*taken)(void *ctx);
 };
 
 struct conn_limits {
