@@ -4,12 +4,14 @@
 
 #include "grpc/grpc.h"
 #include "net/conn.h"
+#include "net/sniff.h"
 
 #include <nghttp2/nghttp2.h>
 
 struct grpc_server {
     struct loop *loop;
-    struct listener *listener;           /* NULL when draining */
+    struct listener *listener;           /* NULL when draining, or without a port of its own */
+    struct sniffer sniffer;
     struct addr at;
     const struct grpc_service *const *services;
     size_t service_count;
@@ -39,6 +41,7 @@ struct grpc_conn {
     nghttp2_session *session;
     uint64_t id;
     struct addr remote, local;
+    struct buf attributes;               /* of the PROXY header: "name\0value\0" each */
     struct list calls;
     size_t open_calls;                   /* whose headers are in and that are not closed */
     size_t unsent;                       /* bytes in the calls' queues */
@@ -98,7 +101,7 @@ struct grpc_call {
 };
 
 /* --- session.c: a connection --- */
-void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct addr *remote);
+void grpc_session_new(struct grpc_server *s, const struct sniffed *what);
 /* Gives each call back to its service, then frees all. */
 void grpc_session_close(struct grpc_conn *c, const char *why);
 /* Its frames go out at the end of the turn. */

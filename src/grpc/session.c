@@ -277,7 +277,7 @@ static void begin(struct grpc_conn *c)
     grpc_session_touch(c);
 }
 
-void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct addr *remote)
+void grpc_session_new(struct grpc_server *s, const struct sniffed *what)
 {
     static atomic_ullong last_id;
     struct grpc_conn *c = must_zero(sizeof *c);
@@ -285,8 +285,9 @@ void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct
     int64_t now = tasks_mono_ms(&s->loop->tasks);
     c->server = s;
     c->id = atomic_fetch_add(&last_id, 1) + 1;
-    c->remote = *remote;
-    c->local = s->at;
+    c->remote = what->remote;
+    c->local = what->local;
+    buf_put_slice(&c->attributes, what->attributes);
     c->patience = (struct patience){PATIENCE, now};
     c->quiet_ms = c->heard_ms = c->moved_ms = now;
     list_init(&c->calls);
@@ -295,7 +296,7 @@ void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct
     timer_init(&c->again, go_on, c);
     if (nghttp2_session_server_new2(&c->session, s->callbacks, c, s->http_options)) abort();   /* memory is short */
     count(c, METRIC_CONNECTIONS, 1);
-    c->conn = conn_new(&s->group, stream, &events, &limits, c);
+    c->conn = conn_new(&s->group, what->stream, &events, &limits, c);
     begin(c);
 }
 
@@ -310,6 +311,7 @@ void grpc_session_close(struct grpc_conn *c, const char *why)
     list_remove(&c->node);
     conn_close(c->conn);
     nghttp2_session_del(c->session);
+    buf_done(&c->attributes);
     free(c);
 }
 

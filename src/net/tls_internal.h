@@ -1,0 +1,16 @@
+/* tls_internal.h - what tls.c, tls_stream.c and tls_certificate.c share. The room's own. */
+#ifndef SKYLARK_NET_TLS_INTERNAL_H
+#define SKYLARK_NET_TLS_INTERNAL_H
+
+#include "base/err.h"
+
+#include <openssl/ssl.h>
+
+struct tls {
+    SSL_CTX *context;
+};
+
+/* An error with the reason that OpenSSL gives. */
+err_t tls_error(enum err_code code, const char *what) MUST_CHECK;
+
+#endif
