@@ -211,7 +211,7 @@ static void with_facts(struct request *r)
     send_all(a);
 }
 
-void handle_ack_message(struct request *r)
+void serve_ack_message(struct request *r)
 {
     const struct v2_ack_message_request *q = r->in;
     if (!check_topic(r, q->topic) || !check_group(r, q->group)) return;

@@ -39,7 +39,7 @@ static void with_facts(struct request *r)
     else consumption_change(b, m, c->invisible_ms, q->suspend, on_reply, r);
 }
 
-void handle_change_invisible_duration(struct request *r)
+void serve_change_invisible_duration(struct request *r)
 {
     const struct v2_change_invisible_duration_request *q = r->in;
     if (!check_topic(r, q->topic) || !check_group(r, q->group)) return;

@@ -23,7 +23,7 @@ static void with_facts(struct request *r)
     else consumption_bury(b, m, q->message_id, on_reply, r);
 }
 
-void handle_forward_to_dead_letters(struct request *r)
+void serve_forward_to_dead_letters(struct request *r)
 {
     const struct v2_forward_message_to_dead_letter_queue_request *q = r->in;
     if (!check_topic(r, q->topic) || !check_group(r, q->group)) return;

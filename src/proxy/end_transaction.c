@@ -26,7 +26,7 @@ static void send(const struct v2_end_transaction_request *q, const struct transa
     broker_request(end->broker, &r);
 }
 
-void handle_end_transaction(struct request *r)
+void serve_end_transaction(struct request *r)
 {
     const struct v2_end_transaction_request *q = r->in;
     struct transaction_end end;

@@ -20,7 +20,7 @@ static bool check_client(struct request *r, const struct v2_resource *group)
     }
 }
 
-void handle_heartbeat(struct request *r)
+void serve_heartbeat(struct request *r)
 {
     const struct v2_heartbeat_request *q = r->in;
     if (!check_client(r, q->group)) return;
@@ -28,7 +28,7 @@ void handle_heartbeat(struct request *r)
     request_ok(r);
 }
 
-void handle_notify_client_termination(struct request *r)
+void serve_notify_client_termination(struct request *r)
 {
     const struct v2_notify_client_termination_request *q = r->in;
     struct proxy *p = r->proxy;

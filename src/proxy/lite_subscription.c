@@ -20,7 +20,7 @@ static void with_facts(struct request *r)
                        SLICE_ARG(told), SLICE_ARG(q->topic->name));
 }
 
-void handle_sync_lite_subscription(struct request *r)
+void serve_sync_lite_subscription(struct request *r)
 {
     const struct v2_sync_lite_subscription_request *q = r->in;
     if (!check_topic(r, q->topic) || !check_group(r, q->group)) return;

@@ -8,7 +8,7 @@
 enum { SCAN_MS = 5000, CLIENTS_SCAN = 2 };   /* clients are looked through every second time */
 
 static const struct rpc_row rows[] = {
-#define RPC(name, handler, asked, answered) {CALL_ROW, #name, &v2_##asked##_pb, &v2_##answered##_pb, handle_##handler},
+#define RPC(name, handler, asked, answered) {CALL_ROW, #name, &v2_##asked##_pb, &v2_##answered##_pb, serve_##handler},
 #include "proxy/rpcs.def"
 #undef RPC
 };
@@ -36,7 +36,7 @@ static bool begin(void *ctx, struct grpc_call *c, struct slice method)
 static void refuse_without_id(struct request *r)
 {
     struct v2_receive_message_response out = {.content_case = V2_RECEIVE_MESSAGE_RESPONSE_STATUS};
-    if (r->rpc->handle != handle_receive_message) {
+    if (r->rpc->handle != serve_receive_message) {
         request_refuse(r, V2_CODE_CLIENT_ID_REQUIRED, "client id cannot be empty");
         return;
     }

@@ -52,7 +52,7 @@ static void answer(struct request *r)
     else request_answer(r, out);
 }
 
-void handle_query_assignment(struct request *r)
+void serve_query_assignment(struct request *r)
 {
     const struct v2_query_assignment_request *q = r->in;
     if (!check_topic(r, q->topic) || !check_group(r, q->group)) return;

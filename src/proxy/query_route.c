@@ -105,7 +105,7 @@ static void answer(struct request *r)
     else request_refuse(r, V2_CODE_INTERNAL_SERVER_ERROR, "the topic has too many queues");
 }
 
-void handle_query_route(struct request *r)
+void serve_query_route(struct request *r)
 {
     const struct v2_query_route_request *q = r->in;
     if (!check_topic(r, q->topic)) return;

@@ -55,7 +55,7 @@ static void with_facts(struct request *r)
     else request_refuse(r, V2_CODE_INTERNAL_SERVER_ERROR, "recall handle is invalid");
 }
 
-void handle_recall_message(struct request *r)
+void serve_recall_message(struct request *r)
 {
     const struct v2_recall_message_request *q = r->in;
     if (!check_topic(r, q->topic)) return;

@@ -104,7 +104,7 @@ static void with_facts(struct request *r)
     else request_free(r);
 }
 
-void handle_receive_message(struct request *r)
+void serve_receive_message(struct request *r)
 {
     const struct v2_receive_message_request *q = r->in;
     const struct v2_message_queue *queue = q->message_queue;

@@ -97,7 +97,7 @@ static void answer_status(struct request *r, int32_t code, struct slice text)
 
 static void refuse(struct request *r, int32_t code, struct slice text)
 {
-    if (r->rpc->handle == handle_receive_message) receive_refuse(r, code, text);
+    if (r->rpc->handle == serve_receive_message) receive_refuse(r, code, text);
     else answer_status(r, code, text);
 }
 

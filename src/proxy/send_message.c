@@ -209,7 +209,7 @@ static bool check_message(struct sending *s, const struct v2_message *m, struct 
     return fine;
 }
 
-void handle_send_message(struct request *r)
+void serve_send_message(struct request *r)
 {
     const struct v2_send_message_request *q = r->in;
     if (!q->messages.count) {

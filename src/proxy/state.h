@@ -110,7 +110,7 @@ static inline void proxy_count(struct proxy *p, enum metric which, int64_t n)
 }
 
 /* --- the handlers of rpcs.def --- */
-#define RPC(name, handler, asked, answered) void handle_##handler(struct request *r);
+#define RPC(name, handler, asked, answered) void serve_##handler(struct request *r);
 #include "proxy/rpcs.def"
 #undef RPC
 
