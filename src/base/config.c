@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_mode, TYPE_hours };
+enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_mode, TYPE_tls, TYPE_hours };
 enum key_when { LIVE, FIXED };
 
 struct key_row {
@@ -24,6 +24,7 @@ enum {
     OWNER_broker = CONFIG_BROKER,
     OWNER_store = CONFIG_BROKER,
     OWNER_netty = CONFIG_SERVER,
+    OWNER_edge = CONFIG_PROXY,
     OWNER_namesrv = CONFIG_NAMESRV,
     OWNER_proxy = CONFIG_PROXY,
     OWNER_skylark = CONFIG_SERVER,
@@ -36,6 +37,7 @@ enum {
 #define DEFAULT_flush(v) .number = v
 #define DEFAULT_role(v) .number = v
 #define DEFAULT_consistency(v) .number = v
+#define DEFAULT_tls(v) .number = v
 #define DEFAULT_mode(v) .number = v
 #define DEFAULT_hours(v) .number = v
 
@@ -66,6 +68,7 @@ static const char *const flush_names[] = {"ASYNC_FLUSH", "SYNC_FLUSH", NULL};
 static const char *const role_names[] = {"ASYNC_MASTER", "SYNC_MASTER", "SLAVE", NULL};
 
 static const char *const consistency_names[] = {"warn", "reject", "isolate", NULL};
+static const char *const tls_names[] = {"disabled", "permissive", "enforcing", NULL};
 
 static const char *const mode_names[] = {"PULL", "POP", NULL};
 
@@ -75,6 +78,7 @@ static const char *const *choices(const struct key_row *row)
     case TYPE_flush: return flush_names;
     case TYPE_role: return role_names;
     case TYPE_mode: return mode_names;
+    case TYPE_tls: return tls_names;
     default: return consistency_names;
     }
 }
@@ -236,6 +240,7 @@ static err_t set_row(struct config *c, const struct key_row *row, struct slice v
     case TYPE_flush:
     case TYPE_role:
     case TYPE_mode:
+    case TYPE_tls:
     case TYPE_consistency: e = parse_choice(row, value, &number); break;
     default: e = parse_number(row, value, &number); break;
     }

@@ -85,6 +85,8 @@ void grpc_server_take(struct grpc_server *s, const struct sniffed *what);
 struct addr grpc_server_addr(const struct grpc_server *s);
 /* Tells the clients to go (GOAWAY) and takes no new call; calls under way go on. */
 void grpc_server_drain(struct grpc_server *s);
+/* Before it: `drained` is called once when the last connection has closed, at the end of a turn. */
+void grpc_server_on_drained(struct grpc_server *s, void (*drained)(void *ctx), void *ctx);
 /* Calls that services have. */
 size_t grpc_server_calls(const struct grpc_server *s);
 /* Ends what is left: `gone` for each call. Not from inside of a service's function. */

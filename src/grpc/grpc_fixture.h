@@ -22,7 +22,7 @@ struct grpc_fixture {
     struct loop *client_loop;
     struct grpc_server *server;
     struct grpc_service service;
-    const struct grpc_service *services[1];
+    const struct grpc_service *services[3];   /* the first is ours, others may be added */
     struct grpc_options options;
     struct metrics metrics;
     struct grpc_client *client;

@@ -25,6 +25,8 @@ struct grpc_server {
     struct timer scan;
     size_t calls;                        /* that a service has */
     bool draining;
+    void (*drained)(void *ctx);          /* NULL: nobody cares, or it has been told */
+    void *drained_ctx;
 };
 
 /* Frames that bring nothing are allowed now and then; each takes one, time gives back. */

@@ -57,6 +57,14 @@ static void on_found(void *ctx, const struct sniffed *what) { grpc_server_take(c
 
 /* --- looking after --- */
 
+static void tell_drained(struct grpc_server *s)
+{
+    void (*drained)(void *) = s->drained;
+    if (!drained || !s->draining || !list_empty(&s->conns)) return;
+    s->drained = NULL;
+    drained(s->drained_ctx);
+}
+
 static void end_turn(void *ctx)
 {
     struct grpc_server *s = ctx;
@@ -65,6 +73,7 @@ static void end_turn(void *ctx)
         list_remove(&c->dirty);
         grpc_session_flush(c);
     }
+    tell_drained(s);
 }
 
 static void scan(void *ctx)
@@ -112,6 +121,12 @@ err_t grpc_listen(struct loop *loop, const struct addr *at, const struct grpc_se
 
 struct addr grpc_server_addr(const struct grpc_server *s) { return s->at; }
 size_t grpc_server_calls(const struct grpc_server *s) { return s->calls; }
+
+void grpc_server_on_drained(struct grpc_server *s, void (*drained)(void *ctx), void *ctx)
+{
+    s->drained = drained;
+    s->drained_ctx = ctx;
+}
 
 void grpc_server_drain(struct grpc_server *s)
 {

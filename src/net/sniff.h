@@ -7,6 +7,7 @@
 #define SKYLARK_NET_SNIFF_H
 
 #include "base/buf.h"
+#include "base/config.h"
 #include "base/list.h"
 #include "net/loop.h"
 
@@ -24,8 +25,6 @@ enum protocol {
 
 /* Pure. */
 enum protocol protocol_of(struct slice first);
-
-enum tls_mode { TLS_DISABLED, TLS_PERMISSIVE, TLS_ENFORCING };
 
 /* A connection, after what was in front of its protocol. */
 struct sniffed {

@@ -102,9 +102,29 @@ err_t tls_new(struct slice certificates, struct slice key, struct tls **out)
     return e;
 }
 
+struct tls *tls_new_later(struct slice certificates, struct slice key)
+{
+    struct tls *t = must_zero(sizeof *t);
+    buf_put_slice(&t->certificates, certificates);
+    buf_put_slice(&t->key, key);
+    return t;
+}
+
+err_t tls_session_new(struct tls *t, SSL **out)
+{
+    err_t e = t->context ? NULL : tls_load(t, buf_slice(&t->certificates), buf_slice(&t->key));
+    if (e) return e;
+    SSL *ssl = SSL_new(t->context);
+    if (!ssl) abort();   /* memory is short */
+    *out = ssl;
+    return NULL;
+}
+
 void tls_free(struct tls *t)
 {
     if (!t) return;
+    buf_done(&t->certificates);
+    buf_done(&t->key);
     SSL_CTX_free(t->context);
     free(t);
 }

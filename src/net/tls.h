@@ -12,6 +12,8 @@ struct tls;
 
 /* A certificate, with the chain behind it, and its key, both PEM. Errors: CONFIG. */
 err_t tls_new(struct slice certificates, struct slice key, struct tls **out) MUST_CHECK;
+/* The same for ones that are known to be good: they are read when the first client wants TLS, for OpenSSL takes megabytes. */
+struct tls *tls_new_later(struct slice certificates, struct slice key);
 /* Streams that begin after it have the new certificate; after an error the old one stays. Errors: CONFIG. */
 err_t tls_load(struct tls *t, struct slice certificates, struct slice key) MUST_CHECK;
 void tls_free(struct tls *t);

@@ -11,7 +11,8 @@ enum { RECORD_BYTES = 16384 };
 struct tls_stream {
     struct stream stream;
     struct stream *below;
-    SSL *ssl;
+    SSL *ssl;                    /* NULL: there is none, because of `failed` */
+    err_t failed;
     BIO *in, *out;               /* of the SSL: what came, what is to go */
     const struct stream_events *events;
     void *ctx;
@@ -34,6 +35,7 @@ static void release(struct tls_stream *t)
 {
     if (!t->closed || t->busy) return;
     SSL_free(t->ssl);   /* and its BIOs */
+    err_free(t->failed);
     buf_done(&t->early);
     buf_done(&t->writing);
     free(t);
@@ -45,7 +47,7 @@ static void release(struct tls_stream *t)
 static void send_out(struct tls_stream *t)
 {
     char *p;
-    if (t->is_writing || t->closed) return;
+    if (t->is_writing || t->closed || !t->ssl) return;
     long n = BIO_get_mem_data(t->out, &p);
     if (n <= 0) return;
     buf_clear(&t->writing);
@@ -167,10 +169,21 @@ static void on_end(void *ctx, err_t e)
     release(t);
 }
 
+static void tell_failed(struct tls_stream *t)
+{
+    err_t e = t->failed;
+    t->failed = NULL;
+    t->busy++;
+    tell_end(t, e);
+    t->busy--;
+    release(t);
+}
+
 static void go_on(void *ctx)
 {
     struct tls_stream *t = ctx;
-    read_on(t);
+    if (t->failed) tell_failed(t);
+    else read_on(t);
 }
 
 /* --- the stream --- */
@@ -181,7 +194,8 @@ static void op_start(struct stream *stream, const struct stream_events *events, 
     struct tls_stream *t = of(stream);
     t->events = events;
     t->ctx = ctx;
-    stream_start(t->below, &below, t);
+    if (t->ssl) stream_start(t->below, &below, t);
+    else timer_start(tasks_of(t), &t->again, 0);
 }
 
 static void op_pause(struct stream *stream, bool paused)
@@ -207,18 +221,23 @@ static void op_close(struct stream *stream)
     release(t);
 }
 
+static void begin(struct tls_stream *t)
+{
+    t->in = BIO_new(BIO_s_mem());
+    t->out = BIO_new(BIO_s_mem());
+    if (!t->in || !t->out) abort();   /* memory is short */
+    SSL_set_bio(t->ssl, t->in, t->out);
+    SSL_set_accept_state(t->ssl);
+}
+
 struct stream *tls_stream_new(const struct tls *tls, struct stream *below)
 {
     static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local};
     struct tls_stream *t = must_zero(sizeof *t);
     t->stream = (struct stream){below->loop, &ops};
     t->below = below;
-    t->ssl = SSL_new(tls->context);
-    t->in = BIO_new(BIO_s_mem());
-    t->out = BIO_new(BIO_s_mem());
-    if (!t->ssl || !t->in || !t->out) abort();   /* memory is short */
-    SSL_set_bio(t->ssl, t->in, t->out);
-    SSL_set_accept_state(t->ssl);
+    t->failed = tls_session_new((struct tls *)tls, &t->ssl);   /* what it stands for stays the same */
+    if (t->ssl) begin(t);
     timer_init(&t->again, go_on, t);
     return &t->stream;
 }

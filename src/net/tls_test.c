@@ -276,6 +276,34 @@ TEST(tls, a_handshake_that_fails_is_refused)
     scene_stop(s);
 }
 
+TEST(tls, a_certificate_may_be_read_when_the_first_client_wants_it)
+{
+    struct scene *s = scene_start(7);
+    struct buf certificate = BUF_EMPTY, key = BUF_EMPTY;
+    EXPECT_OK(tls_make_certificate("x", &certificate, &key));
+    struct tls *good = tls_new_later(buf_slice(&certificate), buf_slice(&key)), *bad = tls_new_later(buf_slice(&certificate), SLICE("no key")), *had = s->tls;
+    for (int i = 0; i < 2; i++) {
+        if (s->in) stream_close(s->in);
+        s->in = NULL;
+        client_free(s);
+        sim_run_for(s->sim, 1000);
+        s->sniffer.tls = i ? good : bad;
+        int refused_before = s->refused;
+        scene_connect(s);
+        EXPECT_EQ(s->refused, refused_before + !i);
+        EXPECT_EQ(SSL_is_init_finished(s->ssl), i);
+    }
+    s->sniffer.tls = had;
+    buf_done(&certificate);
+    buf_done(&key);
+    client_free(s);
+    sim_run_for(s->sim, 1000);
+    client_new(s);
+    tls_free(good);
+    tls_free(bad);
+    scene_stop(s);
+}
+
 TEST(tls, a_new_certificate_is_used_by_those_who_come_after_it)
 {
     struct scene *s = scene_start(6);
