@@ -444,6 +444,8 @@ static void on_end(void *ctx)
     if (!p->popping) end_empty(p);
 }
 
+static void on_hurry(struct request *r) { on_end(r->state); }
+
 static void on_gone(struct request *r)
 {
     struct poll *p = r->state;
@@ -495,7 +497,9 @@ void poll_begin(struct request *r, const struct poll_question *q)
     }
     r->state = p;
     r->gone = on_gone;
-    p->ends_ms = tasks_mono_ms(proxy->tasks) + q->wait_ms;
+    r->hurry = on_hurry;
+    if (proxy->leaving) p->q.wait_ms = 0;
+    p->ends_ms = tasks_mono_ms(proxy->tasks) + p->q.wait_ms;
     p->plain = proxy->poll_count >= (size_t)proxy->cfg->notify_threshold;
     proxy->poll_count++;
     proxy_count(proxy, METRIC_POLLS, 1);
@@ -503,9 +507,9 @@ void poll_begin(struct request *r, const struct poll_question *q)
     timer_init(&p->end, on_end, p);
     if (p->plain) {
         p->tried = p->count;
-        pop(p, &p->branches[0], q->wait_ms);
+        pop(p, &p->branches[0], p->q.wait_ms);
     } else {
-        timer_start(proxy->tasks, &p->end, q->wait_ms);
+        timer_start(proxy->tasks, &p->end, p->q.wait_ms);
         go_on(p);
     }
 }

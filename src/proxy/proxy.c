@@ -137,6 +137,16 @@ err_t proxy_new(const struct proxy_options *o, struct proxy **out)
 
 const struct grpc_service *proxy_service(struct proxy *p) { return &p->service; }
 
+void proxy_leave(struct proxy *p)
+{
+    p->leaving = true;
+    telemetry_leave(p);
+    LIST_EACH(&p->requests, node) {
+        struct request *r = LIST_OWNER(node, struct request, node);
+        if (r->hurry) r->hurry(r);
+    }
+}
+
 /* Requests that wait for brokers hear that these are gone; those that wait for time are told to end. */
 static void end_requests(struct proxy *p)
 {

@@ -28,8 +28,9 @@ struct proxy_options {
 err_t proxy_new(const struct proxy_options *options, struct proxy **out) MUST_CHECK;
 /* For grpc_listen(); as long as the proxy. */
 const struct grpc_service *proxy_service(struct proxy *p);
-/* Asks the clients to connect anew elsewhere: before the server is drained. */
-void proxy_reconnect_clients(struct proxy *p);
+/* Nobody waits here any more: clients are asked to connect anew elsewhere, their streams and the receives that wait for messages end.
+ * Before the server is drained. */
+void proxy_leave(struct proxy *p);
 /* After its server is closed. NULL is fine. */
 void proxy_free(struct proxy *p);
 

@@ -5,7 +5,7 @@
 struct v2_endpoints *endpoints_told(struct request *r, const struct v2_endpoints *asked)
 {
     struct v2_endpoints *e = request_take(r, sizeof *e);
-    uint16_t port = r->proxy->options.port ? r->proxy->options.port : (uint16_t)r->proxy->cfg->server_port;
+    uint16_t port = r->proxy->options.port ? r->proxy->options.port : (uint16_t)r->proxy->options.config->edge.grpc_port;
     if (!asked) return e;
     e->scheme = asked->scheme;
     e->addresses.count = asked->addresses.count;

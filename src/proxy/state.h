@@ -50,6 +50,7 @@ struct proxy {
     struct timer scan;             /* of clients, handles, transactions, brokers */
     uint64_t scans;
     struct pb_out out;             /* of the answer that is being written */
+    bool leaving;                  /* nobody waits any more */
     bool ending;                   /* in proxy_free() */
 };
 
@@ -68,6 +69,7 @@ struct request {
     struct wanted wanted;          /* what request_want() brought */
     void *state;                   /* the handler's */
     void (*gone)(struct request *r);   /* NULL, or: the client has gone; the request is still to be ended */
+    void (*hurry)(struct request *r);  /* NULL, or: it must not wait for messages any more */
 };
 
 /* --- beginning, request.c --- */
@@ -119,6 +121,8 @@ void telemetry_begin(struct proxy *p, struct grpc_call *call);
 void telemetry_message(struct proxy *p, struct grpc_call *call, struct slice bytes);
 void telemetry_half_closed(struct proxy *p, struct grpc_call *call);
 void telemetry_gone(struct proxy *p, struct grpc_call *call);
+/* Ends all of them. */
+void telemetry_leave(struct proxy *p);
 /* Sends a command to a client that listens. */
 void telemetry_send(struct proxy *p, struct client *c, const struct v2_telemetry_command *command);
 /* Ends a receive with a status, in place of request_refuse(). */

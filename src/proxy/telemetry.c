@@ -199,11 +199,15 @@ void telemetry_message(struct proxy *p, struct grpc_call *call, struct slice byt
     }
 }
 
-void proxy_reconnect_clients(struct proxy *p)
+void telemetry_leave(struct proxy *p)
 {
     struct v2_reconnect_endpoints_command reconnect = {.nonce = SLICE("0")};
     struct v2_telemetry_command command = {
         .command_case = V2_TELEMETRY_COMMAND_RECONNECT_ENDPOINTS_COMMAND, .reconnect_endpoints_command = &reconnect,
     };
-    LIST_EACH(&p->clients.streams, node) send(p, LIST_OWNER(node, struct stream_of_client, node), &command);
+    LIST_EACH(&p->clients.streams, node) {
+        struct stream_of_client *s = LIST_OWNER(node, struct stream_of_client, node);
+        send(p, s, &command);
+        end(s, GRPC_UNAVAILABLE, "the server stops");
+    }
 }

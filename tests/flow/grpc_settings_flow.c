@@ -198,10 +198,11 @@ TEST(grpc_settings, clients_are_asked_to_connect_anew_before_a_stop)
 {
     struct grpc_world *w = grpc_world_simple();
     struct grpc_client_call *k = world_producer(w, "p", "Orders");
-    sim_call(w->proxy_loop, (void (*)(void *))proxy_reconnect_clients, w->proxy);
+    sim_call(w->proxy_loop, (void (*)(void *))proxy_leave, w->proxy);
     struct v2_telemetry_command *c = world_command(w, k, 5000);
     EXPECT(c);
     EXPECT_EQ(c->command_case, V2_TELEMETRY_COMMAND_RECONNECT_ENDPOINTS_COMMAND);
+    EXPECT_EQ(grpc_client_status(k, 5000), GRPC_UNAVAILABLE);
     grpc_world_stop(w);
 }
 
