@@ -6,6 +6,8 @@
 #include "grpc/health.h"
 #include "net/loop.h"
 #include "os/network.h"
+#include "os/random.h"
+#include "proxy/proxy.h"
 #include "rpc/rpc.h"
 
 #include <assert.h>
@@ -24,6 +26,7 @@ struct edge {
     struct metrics metrics;
     struct certificate *certificate;
     struct health *health;
+    struct proxy *proxy;
     const struct grpc_service *services[SERVICES_MAX];
     size_t service_count;
     struct grpc_server *grpc;
@@ -69,6 +72,27 @@ static void add_service(struct edge *e, const struct grpc_service *service)
     health_add(e->health, service->name);
 }
 
+/* What is in this process is reached without a socket. */
+static struct rpc_peer *connect_to(void *ctx, struct slice address, const struct rpc_service *service, const struct rpc_options *options)
+{
+    struct edge *e = ctx;
+    const struct edge_options *o = &e->options;
+    if (o->namesrv && slice_eq(address, slice_text(o->namesrv_at))) return rpc_peer_new_local(e->loop, o->namesrv, service, options);
+    if (o->broker && slice_eq(address, slice_text(o->broker_at))) return rpc_peer_new_local(e->loop, o->broker, service, options);
+    return NULL;
+}
+
+static err_t start_proxy(struct edge *e)
+{
+    struct proxy_options o = {
+        .loop = e->loop, .config = e->options.config, .namesrv_addr = e->namesrv_addr, .metrics = &e->metrics, .seed = random_seed(),
+        .connect = connect_to, .connect_ctx = e,
+    };
+    err_t error = proxy_new(&o, &e->proxy);
+    if (!error) add_service(e, proxy_service(e->proxy));
+    return error;
+}
+
 static void *run(void *arg)
 {
     struct edge *e = arg;
@@ -83,7 +107,8 @@ static err_t start(struct edge *e)
     if (error) return error;
     e->health = health_new();
     add_service(e, health_service(e->health));
-    return start_grpc(e);
+    error = start_proxy(e);
+    return error ? error : start_grpc(e);
 }
 
 err_t edge_run(struct edge *e)
@@ -110,6 +135,8 @@ static void close_all(void *ctx)
     timer_stop(&e->loop->tasks, &e->grace);
     grpc_server_close(e->grpc);
     e->grpc = NULL;
+    proxy_free(e->proxy);
+    e->proxy = NULL;
     if (e->certificate) certificate_stop(e->certificate, certificate_is_idle, e);
     else certificate_is_idle(e);
 }
@@ -127,6 +154,7 @@ static void begin_stop(struct mail *m)
     timer_init(&e->grace, close_all, e);
     timer_start(&e->loop->tasks, &e->grace, e->o->shutdown_s * GRACE_UNIT_MS);
     health_leave(e->health);
+    proxy_leave(e->proxy);
     grpc_server_on_drained(e->grpc, on_drained, e);
     grpc_server_drain(e->grpc);
 }
@@ -163,6 +191,7 @@ void edge_free(struct edge *e)
         real_loop_adopt(e->loop);
     }
     grpc_server_close(e->grpc);
+    proxy_free(e->proxy);
     real_loop_free(e->loop);
     health_free(e->health);
     certificate_free(e->certificate);

@@ -26,6 +26,7 @@ enum {
     OWNER_netty = CONFIG_SERVER,
     OWNER_edge = CONFIG_PROXY,
     OWNER_namesrv = CONFIG_NAMESRV,
+    OWNER_proxy = CONFIG_PROXY,
     OWNER_skylark = CONFIG_SERVER,
 };
 

@@ -44,6 +44,7 @@ struct config {
     struct config_netty netty;
     struct config_edge edge;
     struct config_namesrv namesrv;
+    struct config_proxy proxy;
     struct config_skylark skylark;
     enum config_owner owner;
     struct map ignored;     /* keys without effect that were given -> char * value */
