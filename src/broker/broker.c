@@ -5,6 +5,7 @@
 #include "broker/delay/timed.h"
 #include "broker/handlers.h"
 #include "broker/intake/delay.h"
+#include "broker/pop/pop.h"
 #include "broker/registration.h"
 #include "broker/transaction/transaction.h"
 
@@ -54,6 +55,7 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     if (slice_eq(topic, SLICE(DELAY_LEVELS_TOPIC))) levels_arrived(b->levels, queue_id);
     else if (slice_eq(topic, SLICE(TIMER_TOPIC))) timed_arrived(b->timed);
     else if (slice_eq(topic, HALF_TOPIC)) transactions_arrived(b->transactions);
+    else if (pop_is_revive_topic(b->pop, topic)) pop_revive_arrived(b->pop, queue_id);
 }
 
 /* reserve.time: hours, -1 or nothing for fileReservedTime. The unit is that of the original's tiered storage, the only one of its stores
@@ -140,6 +142,19 @@ bool broker_has_open_half(const struct broker *b, const struct message *half)
 {
     struct half_facts facts;
     return half_facts_read(half, &facts) && halves_find(&b->transactions->halves, facts.first_offset);
+}
+
+bool broker_has_delivered(const struct broker *b, int64_t ms) { return b->timed && timed_has_delivered(b->timed, ms); }
+
+void broker_show_pops(struct broker *b) { pop_show(b->pop); }
+
+void broker_topic_deleted(struct broker *b, struct slice topic) { pop_topic_gone(b->pop, topic); }
+
+void broker_group_deleted(struct broker *b, struct slice group) { pop_group_gone(b->pop, group); }
+
+void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset)
+{
+    pop_offset_reset(b->pop, topic, group, queue_id, queue_offset);
 }
 
 /* --- start --- */
@@ -308,6 +323,11 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     timer_start(b->tasks, &b->scan, SCAN_MS);
     b->levels = levels_new(b);
     if (b->cfg->store.timer_wheel) b->timed = timed_new(b);
+    e = pop_new(b, &b->pop);
+    if (e) {
+        err_drop(broker_free(b), "the first error is told");
+        return e;
+    }
     *out = b;
     return NULL;
 }
@@ -332,17 +352,18 @@ err_t broker_free(struct broker *b)
     levels_stop(b->levels);
     transactions_end(b->transactions);
     timed_stop(b->timed);
+    pop_stop(b->pop);
     hold_done(&b->hold);
     cold_control_end(b);
     disk_end(b);   /* also for those whom their waking sent there */
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     transactions_free(b->transactions, !e);
     levels_free(b->levels, !e);
-    err_t timers = timed_free(b->timed, !e);
+    err_t timers = timed_free(b->timed, !e), popped = pop_free(b->pop, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
     rpc_listener_close(b->local);
-    err_t saved[] = {timers, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

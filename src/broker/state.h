@@ -29,6 +29,7 @@
 
 struct levels;
 struct topic_queues;
+struct pop;
 struct registration;
 struct transactions;
 struct timed;
@@ -64,6 +65,7 @@ struct broker {
     struct timer_metrics *timer_metrics;
     struct request_modes *request_modes;
     struct topic_queues *topic_queues;  /* of all brokers, for those that ask what to read */
+    struct pop *pop;
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
@@ -93,6 +95,14 @@ struct broker {
 void broker_dispatch(void *broker, struct call *call);
 /* Whether the half message, or the one that this is a copy of, is neither committed nor rolled back. */
 bool broker_has_open_half(const struct broker *b, const struct message *half);
+/* Whatever waited for a time and was due before ms of the wall clock is stored where it belongs. */
+bool broker_has_delivered(const struct broker *b, int64_t ms);
+/* Sets the gauges of messages that are out, and of those who wait for some. */
+void broker_show_pops(struct broker *b);
+/* What an administrator did: messages that are popped and not acknowledged follow. */
+void broker_topic_deleted(struct broker *b, struct slice topic);
+void broker_group_deleted(struct broker *b, struct slice group);
+void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
 /* When old files go, as configured. */
 struct clean_options broker_clean_rules(const struct config *cfg);
 

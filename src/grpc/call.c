@@ -28,6 +28,17 @@ void grpc_call_add_field(struct grpc_call *k, struct slice name, struct slice va
     buf_put(&k->fields, &f, sizeof f);
 }
 
+static struct slice find_attribute(const struct grpc_conn *c, const char *name)
+{
+    const char *p = (const char *)c->attributes.p, *end = p + c->attributes.n;
+    while (p < end) {
+        const char *value = p + strlen(p) + 1;
+        if (!strcmp(p, name)) return slice_text(value);
+        p = value + strlen(value) + 1;
+    }
+    return (struct slice){NULL, 0};
+}
+
 struct slice grpc_call_header(const struct grpc_call *k, const char *name)
 {
     struct slice wanted = slice_text(name);
@@ -35,7 +46,7 @@ struct slice grpc_call_header(const struct grpc_call *k, const char *name)
         const struct field *f = field_at(k, i);
         if (slice_eq(slice_of(k->text.p + f->name, f->name_n), wanted)) return slice_of(k->text.p + f->value, f->value_n);
     }
-    return (struct slice){NULL, 0};
+    return find_attribute(k->conn, name);
 }
 
 /* --- life --- */
@@ -155,6 +166,7 @@ void grpc_call_open(struct grpc_call *k)
         return;
     }
     k->zipped = slice_eq(grpc_call_header(k, "grpc-encoding"), SLICE("gzip"));
+    k->packs = k->zipped && list_has(grpc_call_header(k, "grpc-accept-encoding"), SLICE("gzip"));
     const struct grpc_service *service = path_split(grpc_call_header(k, ":path"), &name, &method) ? find_service(k->conn->server, name) : NULL;
     if (!service) {
         refuse_method(k);

@@ -95,21 +95,27 @@ struct grpc_fixture *grpc_fixture_start(uint64_t seed, void (*change)(struct grp
     f->loop = sim_loop_new(f->process);
     f->client_loop = sim_loop_new(sim_process_new(f->sim, "10.0.0.2"));
     f->service = (struct grpc_service){"test.Things", begin, message, half_closed, gone, f};
-    f->services[0] = &f->service;
+    f->services[0] = f->services[1] = f->services[2] = &f->service;
     f->options = grpc_options_default();
     f->options.metrics = &f->metrics;
     if (change) change(&f->options);
-    EXPECT_OK(grpc_listen(f->loop, &any, f->services, 1, &f->options, &f->server));
+    EXPECT_OK(grpc_listen(f->loop, &any, f->services, 3, &f->options, &f->server));
     f->client = grpc_fixture_client(f, NULL);
     return f;
 }
 
 static void close_server(void *ctx) { grpc_server_close(ctx); }
 
+void grpc_fixture_stop_server(struct grpc_fixture *f)
+{
+    sim_call(f->loop, close_server, f->server);
+    f->server = NULL;
+}
+
 void grpc_fixture_stop(struct grpc_fixture *f)
 {
     grpc_client_close(f->client);
-    sim_call(f->loop, close_server, f->server);
+    grpc_fixture_stop_server(f);
     EXPECT_EQ(f->pins, f->released);
     EXPECT_EQ(metric_get(&f->metrics, METRIC_CONNECTIONS), 0);
     sim_free(f->sim);

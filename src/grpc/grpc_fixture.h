@@ -22,7 +22,7 @@ struct grpc_fixture {
     struct loop *client_loop;
     struct grpc_server *server;
     struct grpc_service service;
-    const struct grpc_service *services[1];
+    const struct grpc_service *services[3];   /* the first is ours, others may be added */
     struct grpc_options options;
     struct metrics metrics;
     struct grpc_client *client;
@@ -35,6 +35,8 @@ struct grpc_fixture {
 /* change may be NULL: sets options before the server listens. */
 struct grpc_fixture *grpc_fixture_start(uint64_t seed, void (*change)(struct grpc_options *o));
 void grpc_fixture_stop(struct grpc_fixture *f);
+/* The server alone. */
+void grpc_fixture_stop_server(struct grpc_fixture *f);
 /* Another client. */
 struct grpc_client *grpc_fixture_client(struct grpc_fixture *f, const struct grpc_client_options *options);
 /* Ends the kept call as a turn of the server. */

@@ -4,12 +4,14 @@
 
 #include "grpc/grpc.h"
 #include "net/conn.h"
+#include "net/sniff.h"
 
 #include <nghttp2/nghttp2.h>
 
 struct grpc_server {
     struct loop *loop;
-    struct listener *listener;           /* NULL when draining */
+    struct listener *listener;           /* NULL when draining, or without a port of its own */
+    struct sniffer sniffer;
     struct addr at;
     const struct grpc_service *const *services;
     size_t service_count;
@@ -23,6 +25,8 @@ struct grpc_server {
     struct timer scan;
     size_t calls;                        /* that a service has */
     bool draining;
+    void (*drained)(void *ctx);          /* NULL: nobody cares, or it has been told */
+    void *drained_ctx;
 };
 
 /* Frames that bring nothing are allowed now and then; each takes one, time gives back. */
@@ -39,6 +43,7 @@ struct grpc_conn {
     nghttp2_session *session;
     uint64_t id;
     struct addr remote, local;
+    struct buf attributes;               /* of the PROXY header: "name\0value\0" each */
     struct list calls;
     size_t open_calls;                   /* whose headers are in and that are not closed */
     size_t unsent;                       /* bytes in the calls' queues */
@@ -80,7 +85,8 @@ struct grpc_call {
     bool too_long;                       /* more headers than allowed; the rest is not kept */
     bool opened;                         /* the headers are in */
     bool over;                           /* the service does not have it any more */
-    bool zipped;                         /* the client packs its messages, and reads packed ones */
+    bool zipped;                         /* the client packs its messages */
+    bool packs;                          /* ... and gets packed ones */
 
     struct buf in;                       /* of a message that has not come whole, or is held back */
     size_t owed;                         /* bytes that came and were not given back to the stream's window */
@@ -98,7 +104,7 @@ struct grpc_call {
 };
 
 /* --- session.c: a connection --- */
-void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct addr *remote);
+void grpc_session_new(struct grpc_server *s, const struct sniffed *what);
 /* Gives each call back to its service, then frees all. */
 void grpc_session_close(struct grpc_conn *c, const char *why);
 /* Its frames go out at the end of the turn. */

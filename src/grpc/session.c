@@ -15,7 +15,6 @@ enum {
     PATIENCE_PER_S = 100,
     STALLED_MS = 30000,
     PING_WAIT_MS = 20000,
-    ALLOWED_FRAME_KINDS = NGHTTP2_WINDOW_UPDATE,
 };
 
 static struct tasks *tasks_of(struct grpc_conn *c) { return &c->server->loop->tasks; }
@@ -94,7 +93,7 @@ static const char *idle_frame(const nghttp2_frame *f)
     case NGHTTP2_SETTINGS: return f->hd.flags & NGHTTP2_FLAG_ACK ? NULL : "SETTINGS";
     case NGHTTP2_RST_STREAM: return "RST_STREAM";
     case NGHTTP2_PRIORITY: return "PRIORITY";
-    default: return f->hd.type > ALLOWED_FRAME_KINDS ? "unknown" : NULL;
+    default: return NULL;   /* libnghttp2 skips kinds that it does not know, and tells nobody */
     }
 }
 
@@ -163,7 +162,7 @@ nghttp2_option *grpc_session_options(void)
     nghttp2_option *o;
     if (nghttp2_option_new(&o)) abort();
     nghttp2_option_set_no_auto_window_update(o, 1);
-    nghttp2_option_set_no_closed_streams(o, 1);   /* they are kept for priorities alone */
+    nghttp2_option_set_no_closed_streams(o, 1);   /* else as many are remembered as may be open, in every connection */
     return o;
 }
 
@@ -226,10 +225,14 @@ static void go_on(void *ctx)
     grpc_session_touch(c);
 }
 
+/* Some message has come whole meanwhile, perhaps. */
 static void settle_all(struct grpc_conn *c)
 {
     c->starves = false;
-    LIST_EACH(&c->calls, node) grpc_call_settle(LIST_OWNER(node, struct grpc_call, node));
+    LIST_EACH(&c->calls, node) {
+        struct grpc_call *k = LIST_OWNER(node, struct grpc_call, node);
+        if (k->owed) grpc_call_settle(k);
+    }
 }
 
 static bool is_over(struct grpc_conn *c)
@@ -251,7 +254,7 @@ static void end_well(struct grpc_conn *c)
 
 void grpc_session_flush(struct grpc_conn *c)
 {
-    if (c->starves && c->unfinished <= c->server->options.max_message_bytes) settle_all(c);
+    if (c->starves) settle_all(c);
     pull(c);
     if (is_over(c)) {
         end_well(c);
@@ -277,7 +280,7 @@ static void begin(struct grpc_conn *c)
     grpc_session_touch(c);
 }
 
-void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct addr *remote)
+void grpc_session_new(struct grpc_server *s, const struct sniffed *what)
 {
     static atomic_ullong last_id;
     struct grpc_conn *c = must_zero(sizeof *c);
@@ -285,8 +288,9 @@ void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct
     int64_t now = tasks_mono_ms(&s->loop->tasks);
     c->server = s;
     c->id = atomic_fetch_add(&last_id, 1) + 1;
-    c->remote = *remote;
-    c->local = s->at;
+    c->remote = what->remote;
+    c->local = what->local;
+    buf_put_slice(&c->attributes, what->attributes);
     c->patience = (struct patience){PATIENCE, now};
     c->quiet_ms = c->heard_ms = c->moved_ms = now;
     list_init(&c->calls);
@@ -295,7 +299,7 @@ void grpc_session_new(struct grpc_server *s, struct stream *stream, const struct
     timer_init(&c->again, go_on, c);
     if (nghttp2_session_server_new2(&c->session, s->callbacks, c, s->http_options)) abort();   /* memory is short */
     count(c, METRIC_CONNECTIONS, 1);
-    c->conn = conn_new(&s->group, stream, &events, &limits, c);
+    c->conn = conn_new(&s->group, what->stream, &events, &limits, c);
     begin(c);
 }
 
@@ -310,6 +314,7 @@ void grpc_session_close(struct grpc_conn *c, const char *why)
     list_remove(&c->node);
     conn_close(c->conn);
     nghttp2_session_del(c->session);
+    buf_done(&c->attributes);
     free(c);
 }
 

@@ -217,7 +217,10 @@ static void op_close(struct stream *stream)
     pair_unref(pair);
 }
 
-static const struct stream_ops local_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close};
+static const struct addr here = {.ip = {127, 0, 0, 1}};
+static struct addr op_local(struct stream *stream) { (void)stream; return here; }
+
+static const struct stream_ops local_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close, .local = op_local};
 
 /* --- ports --- */
 
@@ -262,7 +265,6 @@ void local_port_close(struct local_port *p)
 /* The letter of a new connection, at the loop of the port. */
 static void arrive(struct mail *m)
 {
-    static const struct addr here = {.ip = {127, 0, 0, 1}};
     struct local_pair *pair = LIST_OWNER(m, struct local_pair, arrival);
     struct local_port *port = pair->port;
     pair->port = NULL;

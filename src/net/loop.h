@@ -53,6 +53,7 @@ struct stream_ops {
     void (*pause)(struct stream *, bool paused);
     enum write_result (*write)(struct stream *, const struct iovec *parts, size_t count);
     void (*close)(struct stream *);
+    struct addr (*local)(struct stream *);
 };
 
 struct loop_ops {
@@ -98,6 +99,9 @@ static inline enum write_result stream_write(struct stream *s, const struct iove
 }
 /* Nothing is called back after it; bytes of a WRITE_LATER under way are no longer needed. */
 static inline void stream_close(struct stream *s) { s->ops->close(s); }
+
+/* The address at this end. */
+static inline struct addr stream_local(struct stream *s) { return s->ops->local(s); }
 
 /* --- the libuv loop --- */
 err_t real_loop_new(struct loop **out) MUST_CHECK;

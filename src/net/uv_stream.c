@@ -166,7 +166,17 @@ static enum write_result write_stream(struct stream *stream, const struct iovec 
     return WRITE_LATER;
 }
 
-static const struct stream_ops uv_stream_ops = {.start = start_stream, .pause = pause_stream, .write = write_stream, .close = close_stream};
+static struct addr addr_of_stream(struct stream *stream)
+{
+    struct sockaddr_storage s = {0};
+    int length = sizeof s;
+    uv_tcp_getsockname(&one(stream)->tcp, (struct sockaddr *)&s, &length);
+    return addr_of_sockaddr(&s);
+}
+
+static const struct stream_ops uv_stream_ops = {
+    .start = start_stream, .pause = pause_stream, .write = write_stream, .close = close_stream, .local = addr_of_stream,
+};
 
 /* --- listeners --- */
 

@@ -334,7 +334,9 @@ static void op_close(struct stream *stream)
     else sim_push(s, next_arrival(out), arrive_end, out, 0);
 }
 
-static const struct stream_ops sim_stream_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close};
+static struct addr op_local(struct stream *stream) { return end_of(stream)->conn->addr[end_of(stream)->side]; }
+
+static const struct stream_ops sim_stream_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close, .local = op_local};
 
 /* --- connecting and accepting --- */
 

@@ -69,6 +69,15 @@ static int64_t begin_of_untold(const struct timed *t)
     return first && first->log_from < at ? first->log_from : at;
 }
 
+bool timed_has_delivered(const struct timed *t, int64_t ms)
+{
+    bool behind = t->next < store_max_offset(t->broker->store, SLICE(TIMER_TOPIC), 0);
+    int64_t safe_ms = safe_read_ms(t);
+    if (!t->ready || t->looking || behind || !list_empty(&t->immediate)) return false;
+    if (safe_ms >= ms) return true;
+    return safe_ms == t->read_ms && timers_next(t->timers, t->read_ms, ms) < 0;   /* while nothing waits, the time is not moved on */
+}
+
 static void note_check(struct timed *t, int64_t log_offset)
 {
     struct timer_check *c = &t->broker->timer_check;

@@ -19,6 +19,8 @@ void timed_stop(struct timed *t);
 /* The store is closed; `synced`: and all that it stored is on disk. Blocks. NULL is fine. */
 err_t timed_free(struct timed *t, bool synced) MUST_CHECK;
 
+/* Whatever was due before that time of the wall clock is stored where it belongs. */
+bool timed_has_delivered(const struct timed *t, int64_t ms);
 /* Messages came to the timer topic. */
 void timed_arrived(struct timed *t);
 

@@ -14,6 +14,11 @@ struct hold_queue {
     size_t key_bytes;
 };
 
+struct hold_topic {
+    struct slice name;           /* behind it */
+    struct list watches;
+};
+
 /* topic | 0 | queue id: on the stack, as arrivals look one up for every queue that got messages. */
 static struct slice make_key(char key[static TOPIC_MAX + 5], struct slice topic, int32_t queue_id)
 {
@@ -24,7 +29,11 @@ static struct slice make_key(char key[static TOPIC_MAX + 5], struct slice topic,
     return slice_of(key, topic.n + 1 + sizeof queue_id);
 }
 
-void hold_init(struct hold *h, struct tasks *tasks) { *h = (struct hold){.tasks = tasks, .queues = MAP_EMPTY}; }
+void hold_init(struct hold *h, struct tasks *tasks)
+{
+    *h = (struct hold){.tasks = tasks, .queues = MAP_EMPTY, .topics = MAP_EMPTY};
+    list_init(&h->parked);
+}
 
 static void leave(struct waiter *w)
 {
@@ -34,6 +43,7 @@ static void leave(struct waiter *w)
     timer_stop(h->tasks, &w->timer);
     w->hold = NULL;
     w->queue = NULL;
+    if (!q) return;
     h->waiting--;
     if (!list_empty(&q->waiters)) return;
     map_remove(&h->queues, slice_of(q->key, q->key_bytes));
@@ -49,6 +59,18 @@ void hold_wake(struct waiter *w, enum wake_reason reason)
 
 static void on_timeout(void *ctx) { hold_wake(ctx, WAKE_TIMEOUT); }
 
+static void begin(struct hold *h, struct waiter *w, struct hold_queue *q, int64_t deadline_ms)
+{
+    w->hold = h;
+    w->queue = q;
+    w->deadline_ms = deadline_ms;
+    list_add(q ? &q->waiters : &h->parked, &w->node);
+    timer_init(&w->timer, on_timeout, w);
+    timer_start(h->tasks, &w->timer, deadline_ms - tasks_mono_ms(h->tasks));
+}
+
+void hold_park(struct hold *h, struct waiter *w, int64_t deadline_ms) { begin(h, w, NULL, deadline_ms); }
+
 void hold_wait(struct hold *h, struct waiter *w, struct slice topic, int32_t queue_id, int64_t past, int64_t deadline_ms)
 {
     char key[TOPIC_MAX + 5];
@@ -62,14 +84,9 @@ void hold_wait(struct hold *h, struct waiter *w, struct slice topic, int32_t que
         q->key_bytes = k.n;
         map_put(&h->queues, k, q);
     }
-    w->hold = h;
-    w->queue = q;
     w->past = past;
-    w->deadline_ms = deadline_ms;
-    list_add(&q->waiters, &w->node);
+    begin(h, w, q, deadline_ms);
     h->waiting++;
-    timer_init(&w->timer, on_timeout, w);
-    timer_start(h->tasks, &w->timer, deadline_ms - tasks_mono_ms(h->tasks));
 }
 
 void hold_cancel(struct waiter *w)
@@ -97,7 +114,54 @@ static void wake_all(struct hold_queue *q, int64_t end, enum wake_reason reason)
     if (woken != few) free(woken);
 }
 
-void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t end)
+/* --- watching --- */
+
+void hold_watch(struct hold *h, struct watch *w, struct slice topic)
+{
+    struct hold_topic *t = map_get(&h->topics, topic);
+    if (!t) {
+        t = must_zero(sizeof *t + topic.n);
+        memcpy(t + 1, topic.p, topic.n);
+        t->name = slice_of(t + 1, topic.n);
+        list_init(&t->watches);
+        map_put(&h->topics, topic, t);
+    }
+    w->topic = t;
+    list_add(&t->watches, &w->node);
+}
+
+void hold_unwatch(struct hold *h, struct watch *w)
+{
+    struct hold_topic *t = w->topic;
+    if (!t) return;
+    w->topic = NULL;
+    list_remove(&w->node);
+    if (!list_empty(&t->watches)) return;
+    map_remove(&h->topics, t->name);
+    free(t);
+}
+
+static void tell_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t end)
+{
+    struct hold_topic *t = h->topics.count ? map_get(&h->topics, topic) : NULL;
+    if (!t) return;
+    LIST_EACH(&t->watches, node) {
+        struct watch *w = LIST_OWNER(node, struct watch, node);
+        w->arrived(w, queue_id, end);
+    }
+}
+
+static void tell_gone(struct hold *h, struct slice topic)
+{
+    struct hold_topic *t = map_get(&h->topics, topic);
+    if (!t) return;
+    LIST_EACH(&t->watches, node) {
+        struct watch *w = LIST_OWNER(node, struct watch, node);
+        w->gone(w);
+    }
+}
+
+static void wake_queue(struct hold *h, struct slice topic, int32_t queue_id, int64_t end)
 {
     if (!h->waiting) return;
     char key[TOPIC_MAX + 5];
@@ -105,8 +169,15 @@ void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t 
     if (q) wake_all(q, end, WAKE_ARRIVED);
 }
 
+void hold_arrived(struct hold *h, struct slice topic, int32_t queue_id, int64_t end)
+{
+    wake_queue(h, topic, queue_id, end);
+    tell_arrived(h, topic, queue_id, end);
+}
+
 void hold_drop_topic(struct hold *h, struct slice topic)
 {
+    tell_gone(h, topic);
     bool again = true;
     while (again) {   /* waking may change the table: begin anew after each */
         again = false;
@@ -124,5 +195,7 @@ void hold_done(struct hold *h)
 {
     struct map_entry *e;
     for (size_t at = 0; (e = map_next(&h->queues, &at)); at = 0) wake_all(e->value, INT64_MAX, WAKE_DROPPED);
+    while (!list_empty(&h->parked)) hold_wake(LIST_OWNER(list_first(&h->parked), struct waiter, node), WAKE_DROPPED);
     map_done(&h->queues);
+    map_done(&h->topics);
 }

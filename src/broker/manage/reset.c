@@ -57,6 +57,7 @@ static void reset_here(struct broker *b, const struct reset_offset_header *h, co
     for (size_t i = 0; i < table->queues.count; i++) {
         const struct queue_offset_row *row = &table->queues.items[i];
         offsets_reset(b->offsets, h->topic, h->group, row->queue.queue_id, row->offset);
+        broker_offset_reset(b, h->topic, h->group, row->queue.queue_id, row->offset);
         log_info("offset.reset group=\"%.*s\" topic=\"%.*s\" queue=%d offset=%lld", SLICE_ARG(h->group), SLICE_ARG(h->topic), row->queue.queue_id,
                  (long long)row->offset);
     }

@@ -166,6 +166,7 @@ static void collect(struct broker *b)
 {
     struct store_counts c = store_counts(b->store);
     struct metrics *m = &b->metrics;
+    broker_show_pops(b);
     metric_set(m, METRIC_COMPACTED, (int64_t)c.compacted_messages);
     metric_set(m, METRIC_COMPACTIONS, (int64_t)c.compactions);
     metric_set(m, METRIC_DISAGREEMENTS, b->members.disagreements);
