@@ -2,8 +2,10 @@
 
 #include "app/certificate.h"
 #include "base/metrics.h"
+#include "codec/proto/descriptors.h"
 #include "grpc/grpc.h"
 #include "grpc/health.h"
+#include "grpc/reflection.h"
 #include "net/loop.h"
 #include "os/network.h"
 #include "os/random.h"
@@ -26,6 +28,7 @@ struct edge {
     struct metrics metrics;
     struct certificate *certificate;
     struct health *health;
+    struct reflection *reflection;
     struct proxy *proxy;
     const struct grpc_service *services[SERVICES_MAX];
     size_t service_count;
@@ -72,6 +75,17 @@ static void add_service(struct edge *e, const struct grpc_service *service)
     health_add(e->health, service->name);
 }
 
+/* Health checks, and reflection for tools. */
+static void add_standard_services(struct edge *e)
+{
+    e->health = health_new();
+    e->reflection = reflection_new();
+    reflection_add(e->reflection, rocketmq_v2_descriptor);
+    reflection_add(e->reflection, health_descriptor);
+    add_service(e, health_service(e->health));
+    for (int i = 0; i < REFLECTION_SERVICES; i++) add_service(e, reflection_service(e->reflection, i));
+}
+
 /* What is in this process is reached without a socket. */
 static struct rpc_peer *connect_to(void *ctx, struct slice address, const struct rpc_service *service, const struct rpc_options *options)
 {
@@ -105,8 +119,7 @@ static err_t start(struct edge *e)
     err_t error = real_loop_new(&e->loop);
     if (!error) error = start_tls(e);
     if (error) return error;
-    e->health = health_new();
-    add_service(e, health_service(e->health));
+    add_standard_services(e);
     error = start_proxy(e);
     return error ? error : start_grpc(e);
 }
@@ -194,6 +207,7 @@ void edge_free(struct edge *e)
     proxy_free(e->proxy);
     real_loop_free(e->loop);
     health_free(e->health);
+    reflection_free(e->reflection);
     certificate_free(e->certificate);
     free(e->namesrv_addr);
     free(e);
