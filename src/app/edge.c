@@ -20,7 +20,7 @@ enum { SERVICES_MAX = 4, GRACE_UNIT_MS = 1000 };
 
 struct edge {
     struct edge_options options;
-    const struct config_edge *o;
+    const struct config *config;
     char *namesrv_addr;               /* a copy: a broker may change its own while it runs */
     struct loop *loop;
     pthread_t thread;
@@ -48,7 +48,7 @@ const char *edge_certificate(const struct edge *e) { return e->certificate ? cer
 
 static err_t start_tls(struct edge *e)
 {
-    if (e->o->tls == TLS_DISABLED) return NULL;
+    if (e->config->edge.tls == TLS_DISABLED) return NULL;
     err_t error = certificate_new(e->options.config, &e->loop->tasks, &e->certificate);
     if (!error) certificate_watch(e->certificate);
     return err_in(error, "TLS");
@@ -58,12 +58,12 @@ static err_t start_grpc(struct edge *e)
 {
     struct grpc_options o = grpc_options_default();
     struct addr at;
-    o.max_message_bytes = (size_t)e->o->max_message_bytes;
-    o.idle_close_ms = e->o->idle_close_ms;
+    o.max_message_bytes = (size_t)e->config->edge.max_message_bytes;
+    o.idle_close_ms = e->config->edge.idle_close_ms;
     o.metrics = &e->metrics;
     o.tls = e->certificate ? certificate_tls(e->certificate) : NULL;
-    o.tls_only = e->o->tls == TLS_ENFORCING;
-    err_t error = network_resolve(slice_text(e->options.config->netty.bind_address), (uint16_t)e->o->grpc_port, &at);
+    o.tls_only = e->config->edge.tls == TLS_ENFORCING;
+    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.grpc_port, &at);
     if (error) return err_in(error, "bindAddress");
     return grpc_listen(e->loop, &at, e->services, e->service_count, &o, &e->grpc);
 }
@@ -165,7 +165,7 @@ static void begin_stop(struct mail *m)
 {
     struct edge *e = LIST_OWNER(m, struct edge, stop);
     timer_init(&e->grace, close_all, e);
-    timer_start(&e->loop->tasks, &e->grace, e->o->shutdown_s * GRACE_UNIT_MS);
+    timer_start(&e->loop->tasks, &e->grace, e->config->edge.shutdown_s * GRACE_UNIT_MS);
     health_leave(e->health);
     proxy_leave(e->proxy);
     grpc_server_on_drained(e->grpc, on_drained, e);
@@ -188,7 +188,7 @@ err_t edge_new(const struct edge_options *options, struct edge **out)
     struct edge *e = must_zero(sizeof *e);
     e->options = *options;
     e->options.namesrv_addr = e->namesrv_addr = must_strdup(options->namesrv_addr);
-    e->o = &options->config->edge;
+    e->config = options->config;
     err_t error = start(e);
     if (error) edge_free(e);
     else *out = e;
