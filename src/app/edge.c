@@ -2,8 +2,10 @@
 
 #include "app/certificate.h"
 #include "base/metrics.h"
+#include "codec/proto/descriptors.h"
 #include "grpc/grpc.h"
 #include "grpc/health.h"
+#include "grpc/reflection.h"
 #include "net/loop.h"
 #include "os/network.h"
 #include "os/random.h"
@@ -18,7 +20,7 @@ enum { SERVICES_MAX = 4, GRACE_UNIT_MS = 1000 };
 
 struct edge {
     struct edge_options options;
-    const struct config_edge *o;
+    const struct config *config;
     char *namesrv_addr;               /* a copy: a broker may change its own while it runs */
     struct loop *loop;
     pthread_t thread;
@@ -26,6 +28,7 @@ struct edge {
     struct metrics metrics;
     struct certificate *certificate;
     struct health *health;
+    struct reflection *reflection;
     struct proxy *proxy;
     const struct grpc_service *services[SERVICES_MAX];
     size_t service_count;
@@ -45,7 +48,7 @@ const char *edge_certificate(const struct edge *e) { return e->certificate ? cer
 
 static err_t start_tls(struct edge *e)
 {
-    if (e->o->tls == TLS_DISABLED) return NULL;
+    if (e->config->edge.tls == TLS_DISABLED) return NULL;
     err_t error = certificate_new(e->options.config, &e->loop->tasks, &e->certificate);
     if (!error) certificate_watch(e->certificate);
     return err_in(error, "TLS");
@@ -55,12 +58,12 @@ static err_t start_grpc(struct edge *e)
 {
     struct grpc_options o = grpc_options_default();
     struct addr at;
-    o.max_message_bytes = (size_t)e->o->max_message_bytes;
-    o.idle_close_ms = e->o->idle_close_ms;
+    o.max_message_bytes = (size_t)e->config->edge.max_message_bytes;
+    o.idle_close_ms = e->config->edge.idle_close_ms;
     o.metrics = &e->metrics;
     o.tls = e->certificate ? certificate_tls(e->certificate) : NULL;
-    o.tls_only = e->o->tls == TLS_ENFORCING;
-    err_t error = network_resolve(slice_text(e->options.config->netty.bind_address), (uint16_t)e->o->grpc_port, &at);
+    o.tls_only = e->config->edge.tls == TLS_ENFORCING;
+    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.grpc_port, &at);
     if (error) return err_in(error, "bindAddress");
     return grpc_listen(e->loop, &at, e->services, e->service_count, &o, &e->grpc);
 }
@@ -70,6 +73,17 @@ static void add_service(struct edge *e, const struct grpc_service *service)
     assert(e->service_count < SERVICES_MAX);
     e->services[e->service_count++] = service;
     health_add(e->health, service->name);
+}
+
+/* Health checks, and reflection for tools. */
+static void add_standard_services(struct edge *e)
+{
+    e->health = health_new();
+    e->reflection = reflection_new();
+    reflection_add(e->reflection, rocketmq_v2_descriptor);
+    reflection_add(e->reflection, health_descriptor);
+    add_service(e, health_service(e->health));
+    for (int i = 0; i < REFLECTION_SERVICES; i++) add_service(e, reflection_service(e->reflection, i));
 }
 
 /* What is in this process is reached without a socket. */
@@ -105,8 +119,7 @@ static err_t start(struct edge *e)
     err_t error = real_loop_new(&e->loop);
     if (!error) error = start_tls(e);
     if (error) return error;
-    e->health = health_new();
-    add_service(e, health_service(e->health));
+    add_standard_services(e);
     error = start_proxy(e);
     return error ? error : start_grpc(e);
 }
@@ -152,7 +165,7 @@ static void begin_stop(struct mail *m)
 {
     struct edge *e = LIST_OWNER(m, struct edge, stop);
     timer_init(&e->grace, close_all, e);
-    timer_start(&e->loop->tasks, &e->grace, e->o->shutdown_s * GRACE_UNIT_MS);
+    timer_start(&e->loop->tasks, &e->grace, e->config->edge.shutdown_s * GRACE_UNIT_MS);
     health_leave(e->health);
     proxy_leave(e->proxy);
     grpc_server_on_drained(e->grpc, on_drained, e);
@@ -175,7 +188,7 @@ err_t edge_new(const struct edge_options *options, struct edge **out)
     struct edge *e = must_zero(sizeof *e);
     e->options = *options;
     e->options.namesrv_addr = e->namesrv_addr = must_strdup(options->namesrv_addr);
-    e->o = &options->config->edge;
+    e->config = options->config;
     err_t error = start(e);
     if (error) edge_free(e);
     else *out = e;
@@ -194,6 +207,7 @@ void edge_free(struct edge *e)
     proxy_free(e->proxy);
     real_loop_free(e->loop);
     health_free(e->health);
+    reflection_free(e->reflection);
     certificate_free(e->certificate);
     free(e->namesrv_addr);
     free(e);

@@ -30,7 +30,7 @@ void grpc_call_add_field(struct grpc_call *k, struct slice name, struct slice va
 
 static struct slice find_attribute(const struct grpc_conn *c, const char *name)
 {
-    const char *p = (const char *)c->attributes.p, *end = p + c->attributes.n;
+    const char *p = (const char *)c->attributes.p, *end = p ? p + c->attributes.n : p;
     while (p < end) {
         const char *value = p + strlen(p) + 1;
         if (!strcmp(p, name)) return slice_text(value);
@@ -166,6 +166,7 @@ void grpc_call_open(struct grpc_call *k)
         return;
     }
     k->zipped = slice_eq(grpc_call_header(k, "grpc-encoding"), SLICE("gzip"));
+    k->packs = k->zipped && list_has(grpc_call_header(k, "grpc-accept-encoding"), SLICE("gzip"));
     const struct grpc_service *service = path_split(grpc_call_header(k, ":path"), &name, &method) ? find_service(k->conn->server, name) : NULL;
     if (!service) {
         refuse_method(k);

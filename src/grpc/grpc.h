@@ -89,6 +89,8 @@ void grpc_server_drain(struct grpc_server *s);
 void grpc_server_on_drained(struct grpc_server *s, void (*drained)(void *ctx), void *ctx);
 /* Calls that services have. */
 size_t grpc_server_calls(const struct grpc_server *s);
+/* Bytes of request messages that have not come whole, or that wait until replies are taken. */
+size_t grpc_server_unfinished(const struct grpc_server *s);
 /* Ends what is left: `gone` for each call. Not from inside of a service's function. */
 void grpc_server_close(struct grpc_server *s);
 

@@ -106,10 +106,16 @@ struct grpc_fixture *grpc_fixture_start(uint64_t seed, void (*change)(struct grp
 
 static void close_server(void *ctx) { grpc_server_close(ctx); }
 
+void grpc_fixture_stop_server(struct grpc_fixture *f)
+{
+    sim_call(f->loop, close_server, f->server);
+    f->server = NULL;
+}
+
 void grpc_fixture_stop(struct grpc_fixture *f)
 {
     grpc_client_close(f->client);
-    sim_call(f->loop, close_server, f->server);
+    grpc_fixture_stop_server(f);
     EXPECT_EQ(f->pins, f->released);
     EXPECT_EQ(metric_get(&f->metrics, METRIC_CONNECTIONS), 0);
     sim_free(f->sim);

@@ -35,6 +35,8 @@ struct grpc_fixture {
 /* change may be NULL: sets options before the server listens. */
 struct grpc_fixture *grpc_fixture_start(uint64_t seed, void (*change)(struct grpc_options *o));
 void grpc_fixture_stop(struct grpc_fixture *f);
+/* The server alone. */
+void grpc_fixture_stop_server(struct grpc_fixture *f);
 /* Another client. */
 struct grpc_client *grpc_fixture_client(struct grpc_fixture *f, const struct grpc_client_options *options);
 /* Ends the kept call as a turn of the server. */

@@ -1,6 +1,7 @@
 #include "grpc/gzip.h"
 
 #include <libdeflate.h>
+#include <stdlib.h>
 
 enum {
     SHORTEST = 18,      /* head and tail */
@@ -22,8 +23,9 @@ enum gzip_result gzip_unpack(struct slice packed, size_t most, struct buf *out)
     if (size / MOST_PACKED > packed.n) return GZIP_BROKEN;
     if (size > most) return GZIP_TOO_LARGE;
     struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-    if (!d) return GZIP_BROKEN;
+    if (!d) abort();   /* memory is short */
     size_t before = out->n;
+    buf_reserve(out, size + 1);   /* there is a place even for nothing */
     uint8_t *to = buf_take(out, size);
     bool fine = libdeflate_gzip_decompress(d, packed.p, packed.n, to, size, NULL) == LIBDEFLATE_SUCCESS;
     libdeflate_free_decompressor(d);
@@ -34,7 +36,7 @@ enum gzip_result gzip_unpack(struct slice packed, size_t most, struct buf *out)
 void gzip_pack(struct slice bytes, struct buf *out)
 {
     struct libdeflate_compressor *c = libdeflate_alloc_compressor(LEVEL);
-    if (!c) return;
+    if (!c) abort();   /* memory is short */
     size_t bound = libdeflate_gzip_compress_bound(c, bytes.n), before = out->n;
     uint8_t *to = buf_take(out, bound);
     out->n = before + libdeflate_gzip_compress(c, bytes.p, bytes.n, to, bound);

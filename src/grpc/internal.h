@@ -85,7 +85,8 @@ struct grpc_call {
     bool too_long;                       /* more headers than allowed; the rest is not kept */
     bool opened;                         /* the headers are in */
     bool over;                           /* the service does not have it any more */
-    bool zipped;                         /* the client packs its messages, and reads packed ones */
+    bool zipped;                         /* the client packs its messages */
+    bool packs;                          /* ... and gets packed ones */
 
     struct buf in;                       /* of a message that has not come whole, or is held back */
     size_t owed;                         /* bytes that came and were not given back to the stream's window */

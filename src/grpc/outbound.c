@@ -1,12 +1,13 @@
 #include "grpc/internal.h"
 
+#include "grpc/gzip.h"
 #include "grpc/words.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PREFIX_BYTES = 5, COPY_BELOW = 1024, STATUS_DIGITS = 12, HEADERS_MAX = 6 };
+enum { PREFIX_BYTES = 5, COPY_BELOW = 1024, PACK_FROM = 1024, STATUS_DIGITS = 12, HEADERS_MAX = 6 };
 
 /* --- the queue of messages --- */
 
@@ -18,13 +19,19 @@ static void outgoing_unref(void *owner)
     free(o);
 }
 
-static struct outgoing *outgoing_new(const struct pinned *parts, size_t count)
+static size_t bytes_of(const struct pinned *parts, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) size += parts[i].bytes.n;
+    return size;
+}
+
+static struct outgoing *outgoing_new(const struct pinned *parts, size_t count, bool packed)
 {
     struct outgoing *o = must_alloc(sizeof *o + (count + 1) * sizeof *o->parts);
     *o = (struct outgoing){.refs = 1, .count = count + 1};
-    size_t size = 0;
-    for (size_t i = 0; i < count; i++) size += parts[i].bytes.n;
-    o->prefix[0] = 0;
+    size_t size = bytes_of(parts, count);
+    o->prefix[0] = packed;
     put_be32(o->prefix + 1, (uint32_t)size);
     o->parts[0] = (struct pinned){.bytes = slice_of(o->prefix, PREFIX_BYTES)};
     memcpy(o->parts + 1, parts, count * sizeof *parts);
@@ -41,10 +48,24 @@ static void queue(struct grpc_call *k, struct outgoing *o)
     grpc_call_submit(k);
 }
 
+/* Who sends packed messages gets packed ones, unless they are small. Takes the pins. */
+static struct outgoing *pack(struct pinned *parts, size_t count)
+{
+    struct buf plain = BUF_EMPTY, packed = BUF_EMPTY;
+    for (size_t i = 0; i < count; i++) {
+        buf_put_slice(&plain, parts[i].bytes);
+        pin_release(&parts[i]);
+    }
+    gzip_pack(buf_slice(&plain), &packed);
+    buf_done(&plain);
+    struct pinned part = {.bytes = buf_slice(&packed), .release = free, .owner = packed.p};
+    return outgoing_new(&part, 1, true);
+}
+
 void grpc_send(struct grpc_call *k, struct pinned *parts, size_t count)
 {
     assert(!k->over);
-    queue(k, outgoing_new(parts, count));
+    queue(k, k->packs && bytes_of(parts, count) >= PACK_FROM ? pack(parts, count) : outgoing_new(parts, count, false));
 }
 
 void grpc_send_copy(struct grpc_call *k, struct slice bytes)
@@ -95,11 +116,12 @@ static size_t add_status(struct grpc_call *k, nghttp2_nv *out, char digits[stati
 
 static size_t add_first(struct grpc_call *k, nghttp2_nv *out, const char *http_status)
 {
-    (void)k;
     out[0] = header(":status", slice_text(http_status));
     out[1] = header("content-type", SLICE("application/grpc"));
     out[2] = header("grpc-accept-encoding", SLICE("identity,gzip"));
-    return 3;
+    if (!k->packs) return 3;
+    out[3] = header("grpc-encoding", SLICE("gzip"));
+    return 4;
 }
 
 /* An answer without a message: all headers at once. */

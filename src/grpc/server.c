@@ -122,6 +122,13 @@ err_t grpc_listen(struct loop *loop, const struct addr *at, const struct grpc_se
 struct addr grpc_server_addr(const struct grpc_server *s) { return s->at; }
 size_t grpc_server_calls(const struct grpc_server *s) { return s->calls; }
 
+size_t grpc_server_unfinished(const struct grpc_server *s)
+{
+    size_t sum = 0;
+    LIST_EACH(&s->conns, node) sum += LIST_OWNER(node, struct grpc_conn, node)->unfinished;
+    return sum;
+}
+
 void grpc_server_on_drained(struct grpc_server *s, void (*drained)(void *ctx), void *ctx)
 {
     s->drained = drained;
