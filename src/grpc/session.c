@@ -163,6 +163,7 @@ nghttp2_option *grpc_session_options(void)
     if (nghttp2_option_new(&o)) abort();
     nghttp2_option_set_no_auto_window_update(o, 1);
     nghttp2_option_set_no_closed_streams(o, 1);   /* else as many are remembered as may be open, in every connection */
+    nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(o, 1);   /* a service refuses a blank value with its own words */
     return o;
 }
 
