@@ -30,7 +30,7 @@ void grpc_call_add_field(struct grpc_call *k, struct slice name, struct slice va
 
 static struct slice find_attribute(const struct grpc_conn *c, const char *name)
 {
-    const char *p = (const char *)c->attributes.p, *end = p + c->attributes.n;
+    const char *p = (const char *)c->attributes.p, *end = p ? p + c->attributes.n : p;
     while (p < end) {
         const char *value = p + strlen(p) + 1;
         if (!strcmp(p, name)) return slice_text(value);

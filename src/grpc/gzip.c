@@ -25,6 +25,7 @@ enum gzip_result gzip_unpack(struct slice packed, size_t most, struct buf *out)
     struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
     if (!d) abort();   /* memory is short */
     size_t before = out->n;
+    buf_reserve(out, size + 1);   /* there is a place even for nothing */
     uint8_t *to = buf_take(out, size);
     bool fine = libdeflate_gzip_decompress(d, packed.p, packed.n, to, size, NULL) == LIBDEFLATE_SUCCESS;
     libdeflate_free_decompressor(d);

@@ -60,6 +60,7 @@ static struct v2_status *outcome(struct request *r, err_t e, const struct rpc_re
 {
     if (!e) {
         if (reply->frame->code == RESPONSE_SUCCESS) return status_ok(r);
+        if (consumption_is_outdated(reply->frame)) return status_new(r, V2_CODE_INVALID_RECEIPT_HANDLE, SLICE("the receipt handle is not valid any more"));
         return status_new(r, V2_CODE_INTERNAL_SERVER_ERROR, SLICE("ack failed: status is abnormal"));
     }
     struct v2_status *s = status_new(r, code_of_error(err_code(e)), arena_copy(&r->arena, slice_text(err_text(e))));

@@ -13,7 +13,8 @@ static void on_reply(void *ctx, err_t e, const struct rpc_reply *reply)
     struct changing *c = r->state;
     struct buf text = BUF_EMPTY;
     if (!e && reply->frame->code != RESPONSE_SUCCESS) {
-        request_refuse(r, V2_CODE_INTERNAL_SERVER_ERROR, "changeInvisibleDuration failed: status is abnormal");
+        if (consumption_is_outdated(reply->frame)) request_refuse(r, V2_CODE_INVALID_RECEIPT_HANDLE, "the receipt handle is not valid any more");
+        else request_refuse(r, V2_CODE_INTERNAL_SERVER_ERROR, "changeInvisibleDuration failed: status is abnormal");
         return;
     }
     if (!e) e = consumption_changed_handle(&c->message, reply->frame, &text);

@@ -44,10 +44,15 @@ void consumption_change(struct broker_peer *b, const struct held_message *m, int
     buf_done(&topic);
 }
 
-void consumption_give_back(struct proxy *p, const struct held_message *m, int64_t invisible_ms)
+void consumption_give_back(struct proxy *p, const struct held_message *m, bool suspend)
 {
     struct broker_peer *b = brokers_find(&p->brokers, m->handle.broker);
-    if (b) consumption_change(b, m, invisible_ms, true, NULL, NULL);
+    if (b) consumption_change(b, m, p->cfg->clear_invisible_ms, suspend, NULL, NULL);
+}
+
+bool consumption_is_outdated(const struct frame *reply)
+{
+    return reply->code == RESPONSE_NO_MESSAGE && slice_starts(reply->remark, SLICE("the receipt handle is not valid any more"));
 }
 
 err_t consumption_changed_handle(const struct held_message *m, const struct frame *reply, struct buf *out)

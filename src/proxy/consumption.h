@@ -23,7 +23,9 @@ void consumption_ack(struct broker_peer *b, const struct held_message *m, rpc_do
 /* suspend: this is no attempt of its own. */
 void consumption_change(struct broker_peer *b, const struct held_message *m, int64_t invisible_ms, bool suspend, rpc_done *done, void *ctx);
 /* Others get it soon; nothing is waited for. */
-void consumption_give_back(struct proxy *p, const struct held_message *m, int64_t invisible_ms);
+void consumption_give_back(struct proxy *p, const struct held_message *m, bool suspend);
+/* What Skylark's brokers say of a handle that another one has replaced, or whose message is acknowledged. */
+bool consumption_is_outdated(const struct frame *reply);
 /* Acknowledged as well, when it is there. */
 void consumption_bury(struct broker_peer *b, const struct held_message *m, struct slice message_id, rpc_done *done, void *ctx);
 /* The handle after a change, from the broker's reply; appended. Errors: FIELD. */

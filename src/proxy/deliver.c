@@ -167,8 +167,7 @@ void receive_refuse(struct request *r, int32_t code, struct slice text)
 
 void delivery_give_back(const struct delivery *d)
 {
-    for (size_t i = 0; i < d->count; i++)
-        consumption_give_back(d->request->proxy, &d->handles[i], d->request->proxy->cfg->clear_invisible_ms);
+    for (size_t i = 0; i < d->count; i++) consumption_give_back(d->request->proxy, &d->handles[i], true);
 }
 
 void delivery_send(const struct delivery *d)

@@ -95,6 +95,8 @@ void facts_doubt(struct facts *f, struct slice topic);
 /* Forgets what nobody used for long. */
 void facts_scan(struct facts *f);
 
+/* An attribute, p NULL when there is none. */
+struct slice group_attribute(const struct group_facts *g, struct slice key);
 /* How often a group's messages are delivered at most. */
 int32_t group_attempts(const struct group_facts *g);
 /* The steps of a customized policy; NULL: the usual ones. */

@@ -124,7 +124,7 @@ static void resume(struct list *waiting)
 /* The client went meanwhile, or the message was delivered anew. */
 static void end_alone(struct held *h)
 {
-    if (!h->all->proxy->ending && !h->replaced) consumption_give_back(h->all->proxy, &h->message, h->all->proxy->cfg->clear_invisible_ms);
+    if (!h->all->proxy->ending && !h->replaced) consumption_give_back(h->all->proxy, &h->message, false);
     held_free(h);
 }
 
@@ -218,7 +218,7 @@ void handles_give_back(struct handles *all, struct client *c)
             list_remove(&h->node);
             h->client = NULL;
         } else {
-            consumption_give_back(all->proxy, &h->message, all->proxy->cfg->clear_invisible_ms);
+            consumption_give_back(all->proxy, &h->message, false);
             held_free(h);
         }
     }

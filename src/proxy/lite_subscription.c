@@ -1,20 +1,13 @@
-/* SyncLiteSubscription: which lite topics a client wants. Facts: docs/protocol/grpc.md 9.6. Popping from lite topics is not there yet, so
- * only what the original refuses as well is told apart: a group must be bound to the topic. */
+/* SyncLiteSubscription: which lite topics a client wants. Facts: docs/protocol/grpc.md 9.6. A group must be bound to
+ * the topic. Brokers deliver nothing from lite topics yet: it is as with the original when enableLmq is off. */
 #include "proxy/checks.h"
-
-static struct slice bound_topic(const struct group_facts *g)
-{
-    for (size_t i = 0; g && i < g->config.attributes.count; i++)
-        if (slice_eq(g->config.attributes.items[i].key, SLICE("lite.bind.topic"))) return g->config.attributes.items[i].value;
-    return (struct slice){NULL, 0};
-}
 
 static void with_facts(struct request *r)
 {
     const struct v2_sync_lite_subscription_request *q = r->in;
-    struct slice bound = bound_topic(r->wanted.group), told = bound.n ? bound : SLICE("null");
+    struct slice bound = group_attribute(r->wanted.group, SLICE("lite.bind.topic")), told = bound.n ? bound : SLICE("null");
     if (!r->wanted.group) request_refuse(r, V2_CODE_ILLEGAL_CONSUMER_GROUP, "the group %.*s does not exist", SLICE_ARG(q->group->name));
-    else if (slice_eq(bound, q->topic->name)) request_refuse(r, V2_CODE_UNSUPPORTED, "lite topics cannot be consumed yet");
+    else if (slice_eq(bound, q->topic->name)) request_ok(r);
     else
         request_refuse(r, V2_CODE_ILLEGAL_TOPIC, "lite group %.*s is expected to bind topic %.*s, but actual is %.*s", SLICE_ARG(q->group->name),
                        SLICE_ARG(told), SLICE_ARG(q->topic->name));

@@ -434,7 +434,7 @@ static void go_on(struct poll *p)
     else if (ready) pop(p, ready, 0);
     else if (p->tried < p->count) pop(p, &p->branches[p->tried++], 0);
     else if (!p->answered_once || left_ms(p) <= 0) end_empty(p);
-    else if (!p->branches[0].watch) wait_everywhere(p);
+    else if (p->count && !p->branches[0].watch) wait_everywhere(p);
 }
 
 static void on_end(void *ctx)
@@ -490,8 +490,9 @@ void poll_begin(struct request *r, const struct poll_question *q)
     p->request = r;
     p->q = *q;
     if (p->q.batch > BATCH_MAX) p->q.batch = BATCH_MAX;
-    add_branches(p, r->wanted.route);
-    if (!p->count) {
+    if (q->lite) p->answered_once = true;
+    else add_branches(p, r->wanted.route);
+    if (!p->count && !q->lite) {
         request_refuse(r, V2_CODE_FORBIDDEN, "no readable queue");
         return;
     }
@@ -500,7 +501,7 @@ void poll_begin(struct request *r, const struct poll_question *q)
     r->hurry = on_hurry;
     if (proxy->leaving) p->q.wait_ms = 0;
     p->ends_ms = tasks_mono_ms(proxy->tasks) + p->q.wait_ms;
-    p->plain = proxy->poll_count >= (size_t)proxy->cfg->notify_threshold;
+    p->plain = p->count && proxy->poll_count >= (size_t)proxy->cfg->notify_threshold;
     proxy->poll_count++;
     proxy_count(proxy, METRIC_POLLS, 1);
     proxy_count(proxy, METRIC_POLLS_WAITING, 1);

@@ -20,6 +20,7 @@ struct poll_question {
     int64_t wait_ms;
     bool fifo;
     bool auto_renew;
+    bool lite;                       /* from lite topics, of which brokers deliver nothing yet */
     int32_t attempts_max;            /* a message that was delivered so often is a dead letter */
     struct slice *tags;              /* of a tag filter; none: all messages */
     size_t tag_count;

@@ -28,20 +28,13 @@ static bool add_part(struct request *r, struct v2_query_assignment_response *out
     return true;
 }
 
-static bool is_lite(const struct group_facts *g)
-{
-    for (size_t i = 0; g && i < g->config.attributes.count; i++)
-        if (slice_eq(g->config.attributes.items[i].key, SLICE("lite.bind.topic"))) return g->config.attributes.items[i].value.n;
-    return false;
-}
-
 static void answer(struct request *r)
 {
     const struct v2_query_assignment_request *q = r->in;
     if (!request_has_route(r)) return;
     struct v2_query_assignment_response *out = request_take(r, sizeof *out);
     struct v2_endpoints *endpoints = endpoints_told(r, q->endpoints);
-    bool fine = true, fifo = r->wanted.group && r->wanted.group->config.consume_orderly && !is_lite(r->wanted.group);
+    bool fine = true, fifo = r->wanted.group && r->wanted.group->config.consume_orderly && !group_attribute(r->wanted.group, SLICE("lite.bind.topic")).n;
     for (size_t i = 0; fine && i < r->wanted.route->part_count; i++) {
         const struct route_part *part = &r->wanted.route->parts[i];
         if (part->queues->perm & PERM_READ && part->queues->read_queues > 0 && has_master(part)) fine = add_part(r, out, part, endpoints, fifo);

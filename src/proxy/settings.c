@@ -69,16 +69,7 @@ static void group_policy(struct request *r, const struct group_config *g, struct
     }
 }
 
-static int32_t lite_quota(const struct group_config *g)
-{
-    int32_t quota;
-    for (size_t i = 0; i < g->attributes.count; i++)
-        if (slice_eq(g->attributes.items[i].key, SLICE("lite.sub.client.quota")) && slice_to_i32(g->attributes.items[i].value, &quota))
-            return quota;
-    return LITE_QUOTA;
-}
-
-static void tell_group(struct request *r, struct v2_settings *s, const struct group_config *g)
+static void tell_group(struct request *r, struct v2_settings *s, const struct group_config *g, struct slice quota)
 {
     const struct config_proxy *cfg = r->proxy->cfg;
     struct v2_subscription *sub = s->subscription;
@@ -88,7 +79,7 @@ static void tell_group(struct request *r, struct v2_settings *s, const struct gr
     sub->fifo = g->consume_orderly;
     sub->receive_batch_size = cfg->consumer_batch;
     sub->long_polling_timeout = duration_new(&r->arena, cfg->long_poll_max_ms);
-    sub->lite_subscription_quota = lite_quota(g);
+    if (!slice_to_i32(quota, &sub->lite_subscription_quota)) sub->lite_subscription_quota = LITE_QUOTA;
     sub->max_lite_topic_size = cfg->max_lite_topic_bytes;
 }
 
@@ -98,7 +89,7 @@ static void tell_defaults(struct request *r, struct v2_settings *s)
     struct v2_subscription own = *s->subscription;
     struct v2_retry_policy *policy = s->backoff_policy;
     s->backoff_policy = NULL;
-    tell_group(r, s, &group_config_default);
+    tell_group(r, s, &group_config_default, (struct slice){NULL, 0});
     if (own.has_fifo) s->subscription->fifo = own.fifo;
     if (own.has_receive_batch_size) s->subscription->receive_batch_size = own.receive_batch_size;
     if (own.long_polling_timeout) s->subscription->long_polling_timeout = own.long_polling_timeout;
@@ -142,7 +133,7 @@ static void tell_metric(struct request *r, struct v2_settings *s)
 struct v2_settings *settings_merged(struct request *r, struct v2_settings *s, const struct group_facts *group)
 {
     if (s->pub_sub_case == V2_SETTINGS_PUBLISHING) merge_producer(r, s);
-    else if (group) tell_group(r, s, &group->config);
+    else if (group) tell_group(r, s, &group->config, group_attribute(group, SLICE("lite.sub.client.quota")));
     else tell_defaults(r, s);
     tell_metric(r, s);
     return s;

@@ -132,6 +132,16 @@ static void stop_proxy(void *ctx)
     proxy_free(w->proxy);
 }
 
+void world_restart_proxy(struct grpc_world *w)
+{
+    struct starting s = {.world = w};
+    grpc_client_close(w->client);
+    sim_call(w->proxy_loop, stop_proxy, w);
+    config_done(&w->proxy_config);
+    sim_call(w->proxy_loop, start_proxy, &s);
+    w->client = grpc_client_open(w->sim, w->client_loop, proxy_ip, WORLD_GRPC_PORT, NULL);
+}
+
 static void stop_broker(void *ctx)
 {
     struct world_broker *b = ctx;

@@ -59,6 +59,8 @@ struct grpc_world *grpc_world_start(const struct world_options *o);
 /* One broker and the usual configuration. */
 struct grpc_world *grpc_world_simple(void);
 void grpc_world_stop(struct grpc_world *w);
+/* Another proxy is in its place, which has heard of nothing. */
+void world_restart_proxy(struct grpc_world *w);
 
 /* On every broker, and the name server knows. attributes: "+message.type=FIFO", or "" */
 void world_topic(struct grpc_world *w, const char *topic, int32_t queues, const char *attributes);

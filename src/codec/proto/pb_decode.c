@@ -210,6 +210,7 @@ static err_t decode(struct reader *r, void *out)
 
 err_t pb_decode(const struct pb_message *m, struct slice bytes, struct arena *arena, void *out)
 {
+    if (!bytes.n) return NULL;   /* perhaps of no bytes at all: every field is absent */
     struct reader r = {bytes.p, bytes.p + bytes.n, arena, m};
     return decode(&r, out);
 }
