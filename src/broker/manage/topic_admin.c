@@ -102,6 +102,7 @@ void handle_delete_topic(struct broker *b, struct call *call)
     }
     store_delete_topic(b->store, name);
     offsets_remove_topic(b->offsets, name);
+    stats_forget_topic(&b->stats, name);
     broker_topic_deleted(b, name);
     hold_drop_topic(&b->hold, name);
     topics_when_saved(b->topics, reply_when_saved(call));
