@@ -106,7 +106,8 @@ static size_t complete(struct grpc_call *k, struct slice bytes)
     size_t want = size ? size - k->in.n : PREFIX_BYTES - k->in.n;
     size_t use = want < bytes.n ? want : bytes.n;
     keep(k, slice_of(bytes.p, use));
-    if (!size || use < want) return use;
+    if (!size) size = whole_size(k, buf_slice(&k->in));   /* a message without bytes is whole with its prefix */
+    if (k->over || !size || k->in.n < size) return use;
     struct buf whole = k->in;
     k->in = BUF_EMPTY;
     k->conn->unfinished -= whole.n;
