@@ -93,6 +93,7 @@ static void forget_topic(struct broker *b, struct slice name)
 {
     store_delete_topic(b->store, name);
     offsets_remove_topic(b->offsets, name);
+    stats_forget_topic(&b->stats, name);
     broker_topic_deleted(b, name);
     hold_drop_topic(&b->hold, name);
 }
@@ -137,11 +138,6 @@ void handle_delete_topic(struct broker *b, struct call *call)
         call_fail(call, e);
         return;
     }
-    store_delete_topic(b->store, name);
-    offsets_remove_topic(b->offsets, name);
-    stats_forget_topic(&b->stats, name);
-    broker_topic_deleted(b, name);
-    hold_drop_topic(&b->hold, name);
     if (b->cfg->broker.clear_retry_topics) delete_retry_topics(b, name);
     forget_topic(b, name);
     offsets_flush(b->offsets);   /* a topic of that name that is made again begins anew, also after a crash */
