@@ -21,6 +21,7 @@ struct command {
 int cmd_server(int argc, char **argv);
 int cmd_namesrv(int argc, char **argv);
 int cmd_broker(int argc, char **argv);
+int cmd_proxy(int argc, char **argv);
 int cmd_store(int argc, char **argv);
 int cmd_admin(int argc, char **argv);
 int cmd_version(int argc, char **argv);
@@ -37,15 +38,17 @@ struct options {
 err_t options_read(int argc, char **argv, enum config_owner owner, struct options *out) MUST_CHECK;
 /* One file of keys; one KEY=VALUE. */
 err_t options_load(struct config *c, const char *path) MUST_CHECK;
+/* The same of a JSON object, as rmq-proxy.json is one. */
+err_t options_load_json(struct config *c, const char *path) MUST_CHECK;
 err_t options_set(struct config *c, const char *pair) MUST_CHECK;
 void options_help(const char *name, enum config_owner owner, const char *intro, const char *examples);
 /* Prints "skylark NAME: text" to standard error; takes e. Returns the exit status. */
 int command_failed(const char *name, err_t e);
 
-/* --- host.c: a process that runs a name server, a broker, or both --- */
+/* --- host.c: a process that runs a name server, a broker, a proxy for gRPC clients, or several of them --- */
 
-/* Runs until TERM or INT; returns the exit status. Both sides change their keys on their own threads, so each has a
+/* Runs until TERM or INT; returns the exit status. All sides change their keys on their own threads, so each has a
  * configuration of its own; NULL: that side does not run here. */
-int host_run(const char *name, struct config *broker, struct config *namesrv);
+int host_run(const char *name, struct config *broker, struct config *namesrv, struct config *proxy);
 
 #endif

@@ -1,5 +1,6 @@
 #include "app/app.h"
 
+#include "app/edge.h"
 #include "base/log.h"
 #include "broker/broker.h"
 #include "namesrv/namesrv.h"
@@ -17,16 +18,22 @@
 #include <string.h>
 #include <time.h>
 
-enum { FILES_LEAST = 1024, PATH_TEXT = 4096 };
+enum { FILES_LEAST = 1024, PATH_TEXT = 4096, PLACE_TEXT = 320 };
 
-/* The name server lives on the process's first loop, the broker on a loop and thread of its own; a process with a broker alone
- * has the first loop for signals. */
+/* The name server lives on the process's first loop, broker and gRPC clients on loops and threads of their own; a process without a
+ * name server has the first loop for signals. */
 struct host {
     struct config *broker_config;    /* NULL: no broker here */
     struct config *namesrv_config;   /* NULL: no name server here */
+    struct config *proxy_config;     /* NULL: no gRPC clients here */
     struct loop *loop;
     struct namesrv *namesrv;
     struct rpc_listener *names_port;
+    struct rpc_listener *names_local;   /* for the edge */
+    struct edge *edge;
+    char broker_at[PLACE_TEXT];      /* as the broker is known to the name servers */
+    char names_at[PLACE_TEXT];
+    struct mail edge_stopped;
     struct loop *broker_loop;
     struct broker *broker;
     pthread_t broker_thread;
@@ -34,6 +41,7 @@ struct host {
     struct mail stop_broker;     /* to the broker's loop */
     struct mail broker_stopped;  /* and back */
     bool stopping;
+    bool failed;                 /* the start did, after some threads ran */
     int64_t began_ms;
 };
 
@@ -61,8 +69,7 @@ static err_t fill_in(struct host *h)
     if (!b->broker.name) e = set_text(b, "brokerName", "%s", network_host_name(text));
     if (!e && !b->store.root) e = set_text(b, "storePathRootDir", "%s/store", b->skylark.data_folder);
     if (e || !h->namesrv || b->broker.namesrv_addr) return e;
-    snprintf(text, sizeof text, "127.0.0.1:%u", (unsigned)rpc_listener_addr(h->names_port).port);
-    return set_text(b, "namesrvAddr", "%s", text);
+    return set_text(b, "namesrvAddr", "%s", h->names_at);
 }
 
 static err_t begin_log(const struct config *c)
@@ -72,6 +79,12 @@ static err_t begin_log(const struct config *c)
 }
 
 /* --- the parts --- */
+
+/* The port that all of them share; 0: each has its own. */
+static uint16_t one_port(const struct host *h) { return h->proxy_config ? (uint16_t)h->proxy_config->edge.one_port : 0; }
+
+/* Behind one port, each has a port that is seen on this machine alone. */
+static const struct addr hidden = {.ip = {127, 0, 0, 1}};
 
 static err_t listen_address(const struct config *c, int32_t port, struct addr *out)
 {
@@ -104,20 +117,33 @@ static bool is_literal(const char *host)
     return !e;
 }
 
+/* As it stands in routes. */
+static void tell_place(struct host *h, const struct broker_options *o)
+{
+    struct addr at = o->advertised;
+    char text[ADDR_TEXT_MAX];
+    if (!at.port) at.port = broker_address(h->broker).port;
+    if (o->advertised_host) snprintf(h->broker_at, sizeof h->broker_at, "%.300s:%u", o->advertised_host, (unsigned)at.port);
+    else snprintf(h->broker_at, sizeof h->broker_at, "%s", addr_format(&at, text));
+}
+
 static err_t start_broker(struct host *h)
 {
     struct config *c = h->broker_config;
     struct broker_options o = {.fs = fs_real(), .config = c, .seed = random_seed()};
+    uint16_t shared = one_port(h);
     err_t e = listen_address(c, c->broker.listen_port, &o.listen);
+    if (shared) o.listen = hidden;
     if (!e && c->broker.ip1) {
-        e = err_in(network_resolve(slice_text(c->broker.ip1), o.listen.port, &o.advertised), "brokerIP1");
+        e = err_in(network_resolve(slice_text(c->broker.ip1), shared ? shared : o.listen.port, &o.advertised), "brokerIP1");
         if (!is_literal(c->broker.ip1)) o.advertised_host = c->broker.ip1;
     } else if (!e) {
-        o.advertised = network_local_address(o.listen.port);
+        o.advertised = network_local_address(shared ? shared : o.listen.port);
     }
     if (!e) e = real_loop_new(&h->broker_loop);
     o.loop = h->broker_loop;
     if (!e) e = broker_new(&o, &h->broker);
+    if (!e) tell_place(h, &o);
     return advise(e, h->namesrv ? "broker.listenPort" : "listenPort");
 }
 
@@ -126,12 +152,35 @@ static err_t start_namesrv(struct host *h)
     struct config *c = h->namesrv_config;
     struct addr at;
     err_t e = listen_address(c, c->namesrv.listen_port, &at);
+    if (one_port(h)) at = hidden;
     if (!e) e = namesrv_new(c, fs_real(), h->loop, &h->namesrv);
     if (e) return advise(e, "listenPort");
     struct rpc_service service = namesrv_service(h->namesrv);
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)c->netty.idle_seconds * 1000;
-    return advise(rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port), h->broker_config ? "namesrv.listenPort" : "listenPort");
+    e = rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port);
+    if (e) return advise(e, h->broker_config ? "namesrv.listenPort" : "listenPort");
+    snprintf(h->names_at, sizeof h->names_at, "127.0.0.1:%u", (unsigned)rpc_listener_addr(h->names_port).port);
+    if (h->proxy_config) h->names_local = rpc_listen_local(h->loop, 0, &service, &options);
+    return NULL;
+}
+
+/* In front of what is in this process, else of the name servers that are configured. */
+static err_t start_edge(struct host *h)
+{
+    struct edge_options o = {.config = h->proxy_config};
+    o.namesrv_addr = h->proxy_config->edge.namesrv_addr;
+    if (!o.namesrv_addr && h->broker_config) o.namesrv_addr = h->broker_config->broker.namesrv_addr;
+    if (!o.namesrv_addr) return err_new(ERR_CONFIG, "name servers are needed: -n HOST:9876, the key namesrvAddr, or the variable NAMESRV_ADDR");
+    if (h->namesrv) {
+        o.namesrv = rpc_listener_port(h->names_local);
+        o.namesrv_at = h->names_at;
+    }
+    if (h->broker) {
+        o.broker = broker_local_port(h->broker);
+        o.broker_at = h->broker_at;
+    }
+    return advise(edge_new(&o, &h->edge), one_port(h) ? "onePort" : "grpcServerPort");
 }
 
 static void *run_broker(void *arg)
@@ -141,7 +190,8 @@ static void *run_broker(void *arg)
     return NULL;
 }
 
-/* --- stopping: the broker first, while the name server still listens to its farewell --- */
+/* --- stopping: gRPC clients first, while what is behind them still answers; the broker while the name server still listens to its
+ * farewell --- */
 
 static void end_first_loop(struct mail *m)
 {
@@ -163,6 +213,24 @@ static void begin_stop(struct mail *m)
     broker_stop(h->broker, broker_has_stopped, h);
 }
 
+static void stop_what_is_behind(struct host *h)
+{
+    if (!h->broker) {
+        real_loop_stop(h->loop);
+        return;
+    }
+    h->stop_broker.deliver = begin_stop;
+    tasks_post(rpc_tasks(h->broker_loop), &h->stop_broker);
+}
+
+static void edge_has_stopped(struct mail *m)
+{
+    struct host *h = (struct host *)((char *)m - offsetof(struct host, edge_stopped));
+    edge_free(h->edge);
+    h->edge = NULL;
+    stop_what_is_behind(h);
+}
+
 static void on_signal(void *ctx, int number)
 {
     struct host *h = ctx;
@@ -175,41 +243,61 @@ static void on_signal(void *ctx, int number)
     if (h->stopping) return;
     h->stopping = true;
     log_info("process.stopping signal=%s", number == SIGTERM ? "TERM" : "INT");
-    if (!h->broker) {
-        real_loop_stop(h->loop);
+    if (!h->edge) {
+        stop_what_is_behind(h);
         return;
     }
-    h->stop_broker.deliver = begin_stop;
-    tasks_post(rpc_tasks(h->broker_loop), &h->stop_broker);
+    h->edge_stopped.deliver = edge_has_stopped;
+    edge_stop(h->edge, rpc_tasks(h->loop), &h->edge_stopped);
 }
 
 /* --- all of it --- */
 
-static void say_ready(const struct host *h)
+static void say_names(const struct host *h)
+{
+    char text[ADDR_TEXT_MAX];
+    struct addr at = rpc_listener_addr(h->names_port);
+    printf("  name server  %s\n", one_port(h) ? "there too" : addr_format(&at, text));
+}
+
+static void say_broker(const struct host *h)
 {
     const struct config *c = h->broker_config;
-    printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
     char text[ADDR_TEXT_MAX];
-    if (h->namesrv) {
-        struct addr at = rpc_listener_addr(h->names_port);
-        printf("  name server  %s\n", addr_format(&at, text));
-    }
-    if (h->broker) {
-        struct addr at = broker_address(h->broker);
-        printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", addr_format(&at, text), c->broker.name, c->broker.cluster,
-               c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
-        printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
-               ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
-    }
+    struct addr at = broker_address(h->broker);
+    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name, c->broker.cluster,
+           c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
+    printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
+           ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
+}
+
+static void say_edge(const struct host *h)
+{
+    char text[ADDR_TEXT_MAX];
+    struct addr at = edge_grpc_addr(h->edge);
+    const char *certificate = edge_certificate(h->edge), *how = "plaintext only (tls.server.mode)";
+    if (certificate) how = h->proxy_config->edge.tls == TLS_ENFORCING ? "TLS only with " : "plaintext, and TLS with ";
+    printf("  %s     %s, %s%s%s\n", one_port(h) ? "one port" : "gRPC    ", addr_format(&at, text), how, certificate ? certificate : "",
+           h->broker ? "" : ", in front of the brokers that the name servers know");
+}
+
+static void say_ready(const struct host *h)
+{
+    printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
+    bool shared = one_port(h);
+    if (shared) say_edge(h);
+    if (h->namesrv) say_names(h);
+    if (h->broker) say_broker(h);
+    if (h->edge && !shared) say_edge(h);
     if (h->namesrv && h->broker)
         printf("\nTry it: point any RocketMQ client at the name server 127.0.0.1:%u. Stop with ^C; 'skylark server --help' shows more.\n",
-               (unsigned)rpc_listener_addr(h->names_port).port);
+               shared ? (unsigned)one_port(h) : (unsigned)rpc_listener_addr(h->names_port).port);
     fflush(stdout);
 }
 
 static err_t start(struct host *h)
 {
-    const struct config *any = h->broker_config ? h->broker_config : h->namesrv_config;
+    const struct config *any = h->broker_config ? h->broker_config : h->namesrv_config ? h->namesrv_config : h->proxy_config;
     signal(SIGHUP, SIG_IGN);   /* until there is a log to open anew: a rotation of logs must not end a start */
     err_t e = begin_log(any);
     if (!e) e = process_allow_files(FILES_LEAST);
@@ -221,22 +309,26 @@ static err_t start(struct host *h)
     if (!e && h->namesrv_config) e = start_namesrv(h);
     if (!e && h->broker_config) e = fill_in(h);
     if (!e && h->broker_config) e = start_broker(h);
+    if (!e && h->proxy_config) e = start_edge(h);
     if (e) return e;
     config_report_ignored(any);
     if (h->broker && pthread_create(&h->broker_thread, NULL, run_broker, h)) return err_new(ERR_IO, "cannot start a thread");
     h->broker_runs = h->broker;
-    return NULL;
+    return h->edge ? edge_run(h->edge) : NULL;
 }
 
 static err_t stop(struct host *h)
 {
     h->stopping = true;   /* a signal that comes now, after a start that failed, changes nothing */
+    edge_free(h->edge);
     if (h->broker_runs) {
+        if (h->failed) real_loop_stop(h->broker_loop);
         pthread_join(h->broker_thread, NULL);
         real_loop_adopt(h->broker_loop);
     }
     err_t e = broker_free(h->broker);
     real_loop_free(h->broker_loop);
+    rpc_listener_close(h->names_local);
     rpc_listener_close(h->names_port);
     err_t names = namesrv_free(h->namesrv);
     real_loop_free(h->loop);
@@ -244,15 +336,16 @@ static err_t stop(struct host *h)
     return e ? e : names;
 }
 
-int host_run(const char *name, struct config *broker, struct config *namesrv)
+int host_run(const char *name, struct config *broker, struct config *namesrv, struct config *proxy)
 {
-    struct host h = {.broker_config = broker, .namesrv_config = namesrv, .began_ms = now_ms()};
+    struct host h = {.broker_config = broker, .namesrv_config = namesrv, .proxy_config = proxy, .began_ms = now_ms()};
     err_t e = start(&h);
     if (!e) {
         say_ready(&h);
         log_info("process.ready version=" SKYLARK_VERSION " pid=%lld", (long long)process_id());
         real_loop_run(h.loop);
     }
+    h.failed = e;
     err_t end = stop(&h);
     if (!e) e = end;
     else err_drop(end, "the first error is told");

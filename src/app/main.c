@@ -4,9 +4,10 @@
 #include <string.h>
 
 static const struct command commands[] = {
-    {"server", "name server and broker in one process; needs no configuration", cmd_server},
+    {"server", "name server, broker and proxy in one process; needs no configuration", cmd_server},
     {"namesrv", "a name server alone", cmd_namesrv},
     {"broker", "a broker alone, with a broker.conf and name servers", cmd_broker},
+    {"proxy", "a proxy alone: serves gRPC clients in front of name servers and brokers", cmd_proxy},
     {"store", "looks into the folder of a broker: check, dump, rebuild, stats", cmd_store},
     {"admin", "asks a running cluster: why something is as it is, transactions", cmd_admin},
     {"version", "what this is", cmd_version},

@@ -1,5 +1,6 @@
 #include "app/app.h"
 
+#include "base/json.h"
 #include "os/file.h"
 
 #include <getopt.h>
@@ -8,11 +9,13 @@
 #include <string.h>
 
 enum { CONFIG_FILE_MAX = 1 << 20 };
-enum { OPTION_DATA = 256, OPTION_LOG, OPTION_LOG_LEVEL, OPTION_SET };
+enum { OPTION_DATA = 256, OPTION_LOG, OPTION_LOG_LEVEL, OPTION_SET, OPTION_JSON };
 
 static const struct option options[] = {
     {"config", required_argument, NULL, 'c'},
     {"configFile", required_argument, NULL, 'c'},
+    {"pc", required_argument, NULL, OPTION_JSON},
+    {"proxyConfigPath", required_argument, NULL, OPTION_JSON},
     {"namesrvAddr", required_argument, NULL, 'n'},
     {"data", required_argument, NULL, OPTION_DATA},
     {"log", required_argument, NULL, OPTION_LOG},
@@ -36,6 +39,33 @@ err_t options_load(struct config *c, const char *path)
     return e;
 }
 
+/* Numbers, truth values and texts; null is a key that is not given. */
+static err_t set_pair(struct config *c, struct json *j)
+{
+    struct slice key = json_key(j), value;
+    enum json_type type = json_peek(j);
+    if (type == JSON_OBJECT || type == JSON_ARRAY) json_fail(j, "a key of the configuration is an object or a list");
+    value = type == JSON_BOOL ? json_skip(j) : json_text(j);
+    if (!json_ok(j) || type == JSON_NULL) return NULL;
+    return config_set(c, key, value);
+}
+
+err_t options_load_json(struct config *c, const char *path)
+{
+    struct buf text = BUF_EMPTY;
+    struct arena arena = ARENA_EMPTY;
+    struct json j;
+    err_t e = fs_read_file(fs_real(), path, CONFIG_FILE_MAX, &text);
+    if (e) return e;
+    json_begin(&j, buf_slice(&text), &arena);
+    if (json_object(&j))
+        while (!e && json_next(&j)) e = err_in(set_pair(c, &j), "%s", path);
+    err_t wrong = e ? NULL : json_end(&j, path);
+    arena_done(&arena);
+    buf_done(&text);
+    return e ? e : wrong ? err_in(wrong, "not a configuration") : NULL;
+}
+
 err_t options_set(struct config *c, const char *pair)
 {
     const char *mark = strchr(pair, '=');
@@ -47,7 +77,7 @@ static err_t take(struct options *o, int option, const char *value)
 {
     struct config *c = &o->config;
     switch (option) {
-    case 'c': return NULL;   /* was read first */
+    case 'c': case OPTION_JSON: return NULL;   /* was read first */
     case 'n': return set(c, "namesrvAddr", value);
     case OPTION_DATA: return set(c, "dataFolder", value);
     case OPTION_LOG: return set(c, "logFile", value);
@@ -58,29 +88,45 @@ static err_t take(struct options *o, int option, const char *value)
     return err_new(ERR_USAGE, "see --help");   /* getopt has said which option it does not know */
 }
 
-/* The file's path, so that it is read before the other options, which win over it. */
-static const char *find_config_file(int argc, char **argv)
+/* Files are read before the other options, which win over them. */
+static err_t load_files(int argc, char **argv, struct config *c)
 {
-    const char *path = NULL;
+    err_t e = NULL;
     opterr = 0;
     optind = 0;
-    for (int c; (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;)
-        if (c == 'c') path = optarg;
+    for (int o; !e && (o = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;) {
+        if (o == 'c') e = options_load(c, optarg);
+        if (o == OPTION_JSON) e = options_load_json(c, optarg);
+    }
     opterr = 1;
     optind = 0;   /* getopt begins anew */
-    return path;
+    return e;
+}
+
+/* The original's short option of two letters. */
+static void read_double_letters(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "-pc")) argv[i] = "--pc";
+}
+
+/* The variable of the original, for who needs name servers and was given none. */
+static err_t take_environment(struct config *c, enum config_owner owner)
+{
+    const char *addr = getenv("NAMESRV_ADDR");
+    bool wanted = (owner == CONFIG_BROKER && !c->broker.namesrv_addr) || (owner == CONFIG_PROXY && !c->edge.namesrv_addr);
+    return wanted && addr && *addr ? set(c, "namesrvAddr", addr) : NULL;
 }
 
 err_t options_read(int argc, char **argv, enum config_owner owner, struct options *out)
 {
     memset(out, 0, sizeof *out);
     config_init(&out->config, owner);
-    const char *path = find_config_file(argc, argv);
-    err_t e = path ? options_load(&out->config, path) : NULL;
+    read_double_letters(argc, argv);
+    err_t e = load_files(argc, argv, &out->config);
     for (int c; !e && (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;) e = take(out, c, optarg);
     if (!e && optind < argc) e = err_new(ERR_USAGE, "\"%s\" is not expected here; see --help", argv[optind]);
-    if (!e && !out->config.broker.namesrv_addr && owner == CONFIG_BROKER && getenv("NAMESRV_ADDR")) e = set(&out->config, "namesrvAddr", getenv("NAMESRV_ADDR"));
-    return e;
+    return e ? e : take_environment(&out->config, owner);
 }
 
 void options_help(const char *name, enum config_owner owner, const char *intro, const char *examples)
@@ -88,7 +134,8 @@ void options_help(const char *name, enum config_owner owner, const char *intro, 
     struct buf keys = BUF_EMPTY;
     printf("usage: skylark %s [options]\n\n%s\n\n", name, intro);
     puts("  -c, --config FILE     keys from a properties file; a broker.conf or namesrv.conf of the original is fine");
-    if (owner == CONFIG_BROKER) puts("  -n, --namesrvAddr A   name servers, host:port separated by ; (or the variable NAMESRV_ADDR)");
+    if (owner == CONFIG_PROXY) puts("  -pc, --pc FILE        keys from a JSON file; a rmq-proxy.json of the original is fine");
+    if (owner == CONFIG_BROKER || owner == CONFIG_PROXY) puts("  -n, --namesrvAddr A   name servers, host:port separated by ; (or the variable NAMESRV_ADDR)");
     puts("      --data DIR        folder for everything that is kept (default ./data)\n"
          "      --set KEY=VALUE   one key; may be repeated, and wins over the file\n"
          "      --log FILE        log to a file instead of standard error; HUP opens it anew\n"

@@ -2,31 +2,56 @@
 
 #include <stdio.h>
 
-/* What the three servers have in common: read the options, help or run. */
+enum { SIDES = 3 };
+
+static const enum config_owner sides[SIDES] = {CONFIG_BROKER, CONFIG_NAMESRV, CONFIG_PROXY};
+
+/* The options are read once for each side that runs here: each has a configuration of its own. */
+static int host(const char *name, enum config_owner owner, int argc, char **argv)
+{
+    struct options o[SIDES] = {0};
+    struct config *c[SIDES] = {NULL};
+    err_t e = NULL;
+    for (int i = 0; i < SIDES && !e; i++) {
+        if (!(owner & sides[i])) continue;
+        e = options_read(argc, argv, owner, &o[i]);
+        c[i] = &o[i].config;
+    }
+    if (!e && c[2] && owner != CONFIG_PROXY && !c[2]->edge.enabled) {
+        if (c[2]->edge.one_port) e = err_new(ERR_CONFIG, "onePort and proxyEnable=false contradict each other: the proxy has that port");
+        config_done(c[2]);
+        c[2] = NULL;
+    }
+    int status = e ? command_failed(name, e) : host_run(name, c[0], c[1], c[2]);
+    for (int i = 0; i < SIDES; i++)
+        if (c[i]) config_done(c[i]);
+    return status;
+}
+
+/* What the servers have in common: help, or run. */
 static int run(int argc, char **argv, const char *name, enum config_owner owner, const char *intro, const char *examples)
 {
-    struct options broker, namesrv;   /* the same, read twice */
-    int status = EXIT_FINE;
-    err_t e = options_read(argc, argv, owner, &broker);
-    err_t again = e ? NULL : options_read(argc, argv, owner, &namesrv);
-    if (e) status = command_failed(name, e);
-    else if (broker.help) options_help(name, owner, intro, examples);
-    else status = host_run(name, owner & CONFIG_BROKER ? &broker.config : NULL, owner & CONFIG_NAMESRV ? &namesrv.config : NULL);
-    err_free(again);
-    config_done(&broker.config);
-    if (!e) config_done(&namesrv.config);
-    return status;
+    struct options o;
+    err_t e = options_read(argc, argv, owner, &o);
+    bool help = o.help;
+    config_done(&o.config);
+    if (e) return command_failed(name, e);
+    if (!help) return host(name, owner, argc, argv);
+    options_help(name, owner, intro, examples);
+    return EXIT_FINE;
 }
 
 int cmd_server(int argc, char **argv)
 {
     return run(argc, argv, "server", CONFIG_SERVER,
-               "Runs a name server and a broker in one process. Without any option it listens on the ports that clients expect\n"
-               "(9876 name server, 10911 broker) and keeps everything below ./data. Messages are on disk before they are answered.",
+               "Runs a name server, a broker and a proxy for gRPC clients in one process. Without any option it listens on the ports that\n"
+               "clients expect (9876 name server, 10911 broker, 8081 gRPC) and keeps everything below ./data. Messages are on disk before\n"
+               "they are answered.",
                "Examples:\n"
                "  skylark server\n"
                "  skylark server --data /var/lib/skylark --set brokerIP1=mq.example.org\n"
-               "  skylark server -c broker.conf --set flushDiskType=ASYNC_FLUSH\n");
+               "  skylark server -c broker.conf --set flushDiskType=ASYNC_FLUSH\n"
+               "  skylark server --set onePort=9876\n");
 }
 
 int cmd_namesrv(int argc, char **argv)
@@ -46,4 +71,14 @@ int cmd_broker(int argc, char **argv)
                "Examples:\n"
                "  skylark broker -n 10.0.0.1:9876\n"
                "  skylark broker -c broker.conf -n '10.0.0.1:9876;10.0.0.2:9876'\n");
+}
+
+int cmd_proxy(int argc, char **argv)
+{
+    return run(argc, argv, "proxy", CONFIG_PROXY,
+               "Runs a proxy: it serves gRPC clients (the 5.x SDKs), and reaches brokers by the name servers given, Skylark's or Java's.",
+               "Examples:\n"
+               "  skylark proxy -n 10.0.0.1:9876\n"
+               "  skylark proxy -pc rmq-proxy.json -n '10.0.0.1:9876;10.0.0.2:9876'\n"
+               "  skylark proxy -n 10.0.0.1:9876 --set tlsCertPath=server.crt --set tlsKeyPath=server.key --set tls.server.mode=enforcing\n");
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_hours };
+enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_mode, TYPE_tls, TYPE_hours };
 enum key_when { LIVE, FIXED };
 
 struct key_row {
@@ -24,7 +24,9 @@ enum {
     OWNER_broker = CONFIG_BROKER,
     OWNER_store = CONFIG_BROKER,
     OWNER_netty = CONFIG_SERVER,
+    OWNER_edge = CONFIG_PROXY,
     OWNER_namesrv = CONFIG_NAMESRV,
+    OWNER_proxy = CONFIG_PROXY,
     OWNER_skylark = CONFIG_SERVER,
 };
 
@@ -35,6 +37,8 @@ enum {
 #define DEFAULT_flush(v) .number = v
 #define DEFAULT_role(v) .number = v
 #define DEFAULT_consistency(v) .number = v
+#define DEFAULT_tls(v) .number = v
+#define DEFAULT_mode(v) .number = v
 #define DEFAULT_hours(v) .number = v
 
 static const struct key_row rows[] = {
@@ -64,10 +68,19 @@ static const char *const flush_names[] = {"ASYNC_FLUSH", "SYNC_FLUSH", NULL};
 static const char *const role_names[] = {"ASYNC_MASTER", "SYNC_MASTER", "SLAVE", NULL};
 
 static const char *const consistency_names[] = {"warn", "reject", "isolate", NULL};
+static const char *const tls_names[] = {"disabled", "permissive", "enforcing", NULL};
+
+static const char *const mode_names[] = {"PULL", "POP", NULL};
 
 static const char *const *choices(const struct key_row *row)
 {
-    return row->type == TYPE_flush ? flush_names : row->type == TYPE_role ? role_names : consistency_names;
+    switch (row->type) {
+    case TYPE_flush: return flush_names;
+    case TYPE_role: return role_names;
+    case TYPE_mode: return mode_names;
+    case TYPE_tls: return tls_names;
+    default: return consistency_names;
+    }
 }
 
 static void *member(struct config *c, const struct key_row *row) { return (uint8_t *)c + row->at; }
@@ -226,6 +239,8 @@ static err_t set_row(struct config *c, const struct key_row *row, struct slice v
     case TYPE_bool: e = parse_bool(row, value, &number); break;
     case TYPE_flush:
     case TYPE_role:
+    case TYPE_mode:
+    case TYPE_tls:
     case TYPE_consistency: e = parse_choice(row, value, &number); break;
     default: e = parse_number(row, value, &number); break;
     }
@@ -244,6 +259,7 @@ static enum config_owner narrow(struct slice *key, enum config_owner owner)
     struct slice name = *key;
     if (slice_starts(name, SLICE("namesrv."))) *key = slice_skip(name, 8), owner &= CONFIG_NAMESRV;
     else if (slice_starts(name, SLICE("broker."))) *key = slice_skip(name, 7), owner &= CONFIG_BROKER;
+    else if (slice_starts(name, SLICE("proxy."))) *key = slice_skip(name, 6), owner &= CONFIG_PROXY;
     return owner;
 }
 

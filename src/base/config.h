@@ -11,8 +11,10 @@
 #include "base/map.h"
 
 enum flush_disk_type { ASYNC_FLUSH, SYNC_FLUSH };
+enum request_mode_default { REQUEST_MODE_PULL, REQUEST_MODE_POP };
 enum broker_role { ASYNC_MASTER, SYNC_MASTER, SLAVE };
 enum subscription_consistency { CONSISTENCY_WARN, CONSISTENCY_REJECT, CONSISTENCY_ISOLATE };
+enum tls_mode { TLS_DISABLED, TLS_PERMISSIVE, TLS_ENFORCING };
 
 typedef bool config_bool;   /* what KEY()'s type column expands to */
 typedef int32_t config_i32;
@@ -21,6 +23,8 @@ typedef char *config_text;
 typedef int32_t config_flush;
 typedef int32_t config_role;
 typedef int32_t config_consistency;
+typedef int32_t config_tls;
+typedef int32_t config_mode;
 typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 
 #define SECTION(s) struct config_##s {
@@ -32,13 +36,15 @@ typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 #undef END
 
 /* Whose configuration it is: which sections count. */
-enum config_owner { CONFIG_BROKER = 1, CONFIG_NAMESRV = 2, CONFIG_SERVER = CONFIG_BROKER | CONFIG_NAMESRV };
+enum config_owner { CONFIG_BROKER = 1, CONFIG_NAMESRV = 2, CONFIG_PROXY = 4, CONFIG_SERVER = CONFIG_BROKER | CONFIG_NAMESRV | CONFIG_PROXY };
 
 struct config {
     struct config_broker broker;
     struct config_store store;
     struct config_netty netty;
+    struct config_edge edge;
     struct config_namesrv namesrv;
+    struct config_proxy proxy;
     struct config_skylark skylark;
     enum config_owner owner;
     struct map ignored;     /* keys without effect that were given -> char * value */

@@ -1,5 +1,6 @@
 #include "broker/broker.h"
 
+#include "broker/assign/topic_queues.h"
 #include "broker/delay/levels.h"
 #include "broker/delay/timed.h"
 #include "broker/handlers.h"
@@ -13,8 +14,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { SCAN_MS = 10000 };
+enum { SCAN_MS = STATS_PERIOD_MS };
 
 /* --- requests --- */
 
@@ -114,12 +116,24 @@ static void on_view_changed(void *ctx, struct member_group *g)
     if (!b->stopping) filters_follow(b->filters, slice_text(g->name), next_in_view, &walk);
 }
 
+static void sample_stats(struct broker *b)
+{
+    time_t now = (time_t)(tasks_wall_ms(b->tasks) / 1000);
+    struct tm local;
+    localtime_r(&now, &local);
+    if (b->day >= 0 && b->day != local.tm_yday)
+        stats_day_ends(&b->stats, (int64_t)store_counts(b->store).messages, metric_get(&b->metrics, METRIC_MESSAGES_OUT));
+    b->day = local.tm_yday;
+    stats_sample(&b->stats, tasks_wall_ms(b->tasks));
+}
+
 static void scan(void *ctx)
 {
     struct broker *b = ctx;
     members_expire(&b->members, b->cfg->broker.channel_expired_ms);
     locks_expire(&b->locks);
     quotas_expire(&b->quotas, tasks_mono_ms(b->tasks));
+    sample_stats(b);
     filters_tidy(b->filters, b->cfg->broker.filter_keep_ms);
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }
@@ -205,6 +219,7 @@ static err_t open_meta(struct broker *b, const char *folder)
     if (!e) e = delay_offsets_open(folder, cfg->broker.delay_version_step, b->options.fs, b->tasks, &b->delay_offsets);
     if (!e) e = filters_open(&filters, b->options.fs, b->tasks, &b->filters);
     if (!e) e = timer_metrics_open(folder, b->options.fs, b->tasks, &b->timer_metrics);
+    if (!e) e = request_modes_open(folder, b->options.fs, b->tasks, &b->request_modes);
     return e;
 }
 
@@ -247,6 +262,7 @@ static err_t listen(struct broker *b)
     options.metrics = &b->metrics;
     err_t e = rpc_listen(b->options.loop, &b->options.listen, PORT_MAIN, &service, &options, &b->main_port);
     if (!e) e = listen_fast(b, &service, &options);
+    if (!e) b->local = rpc_listen_local(b->options.loop, PORT_MAIN, &service, &options);
     return e;
 }
 
@@ -290,6 +306,8 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     cold_control_init(&b->cold);
     locks_init(&b->locks, b->tasks);
     b->quotas = QUOTAS_EMPTY;
+    stats_init(&b->stats);
+    b->day = -1;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
     if (!e) e = listen(b);
@@ -300,6 +318,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->advertised.port = options->advertised.port ? options->advertised.port : rpc_listener_addr(b->main_port).port;
     if (b->cfg->broker.config_path) saver_init(&b->config_saver, options->fs, b->tasks, b->cfg->broker.config_path, encode_config, b);
     b->registration = registration_new(b);
+    b->topic_queues = topic_queues_new(b);
     b->transactions = transactions_new(b);
     timer_start(b->tasks, &b->scan, SCAN_MS);
     b->levels = levels_new(b);
@@ -327,6 +346,8 @@ err_t broker_free(struct broker *b)
     b->stopping = true;
     registration_free(b->registration);
     b->registration = NULL;
+    topic_queues_free(b->topic_queues);
+    b->topic_queues = NULL;
     timer_stop(b->tasks, &b->scan);
     levels_stop(b->levels);
     transactions_end(b->transactions);
@@ -341,7 +362,8 @@ err_t broker_free(struct broker *b)
     err_t timers = timed_free(b->timed, !e), popped = pop_free(b->pop, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
-    err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    rpc_listener_close(b->local);
+    err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");
@@ -350,6 +372,7 @@ err_t broker_free(struct broker *b)
     locks_done(&b->locks);
     cold_control_done(&b->cold);
     quotas_done(&b->quotas);
+    stats_done(&b->stats);
     refusals_done(&b->refusals);
     buf_done(&b->scratch);
     free(b);
@@ -357,3 +380,4 @@ err_t broker_free(struct broker *b)
 }
 
 struct addr broker_address(const struct broker *b) { return rpc_listener_addr(b->main_port); }
+struct local_port *broker_local_port(const struct broker *b) { return rpc_listener_port(b->local); }

@@ -10,6 +10,7 @@
 #include "os/file.h"
 
 struct broker;
+struct local_port;
 struct loop;
 
 struct broker_options {
@@ -32,5 +33,7 @@ err_t broker_free(struct broker *b) MUST_CHECK;
 
 /* Where it listens, with the port it got. */
 struct addr broker_address(const struct broker *b);
+/* For other loops of the process: rpc_peer_new_local(). Valid until broker_free(). */
+struct local_port *broker_local_port(const struct broker *b);
 
 #endif

@@ -280,6 +280,17 @@ void registration_configured(struct registration *r)
     else regular(r);
 }
 
+struct rpc_peer *registration_names(const struct registration *r)
+{
+    struct rpc_peer *any = NULL;
+    LIST_EACH(&r->servers, node) {
+        const struct name_server *s = LIST_OWNER(node, struct name_server, node);
+        if (s->registered) return s->peer;
+        if (!any) any = s->peer;
+    }
+    return any;
+}
+
 void registration_topic_changed(struct registration *r, const struct topic_config *topic)
 {
     if (!r || r->ended || list_empty(&r->servers)) return;

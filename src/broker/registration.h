@@ -20,6 +20,8 @@ void registration_free(struct registration *r);
 void registration_topic_changed(struct registration *r, const struct topic_config *topic);
 /* namesrvAddr or brokerPermission was set: tells everything to the name servers that are named now. */
 void registration_configured(struct registration *r);
+/* A name server to ask something: one that answered last, else any; NULL: there is none. Valid until namesrvAddr is set. */
+struct rpc_peer *registration_names(const struct registration *r);
 /* Tells what has changed now; `done` runs at the end of that round. */
 void registration_now(struct registration *r, void (*done)(void *ctx), void *ctx);
 /* The broker goes: tells it, and stops registering. `done` runs when each name server has answered, or did not in time. */

@@ -14,9 +14,11 @@
 #include "broker/intake/refusals.h"
 #include "broker/locks/locks.h"
 #include "broker/members/members.h"
+#include "broker/stats/stats.h"
 #include "meta/delay_offsets.h"
 #include "meta/groups.h"
 #include "meta/offsets.h"
+#include "meta/request_modes.h"
 #include "meta/timer_metrics.h"
 #include "meta/topics.h"
 #include "os/random.h"
@@ -26,6 +28,7 @@
 #include "timer/timer.h"
 
 struct levels;
+struct topic_queues;
 struct pop;
 struct registration;
 struct transactions;
@@ -50,6 +53,8 @@ struct broker {
     int64_t fetched_bytes;              /* the disk was read for the request that goes on now; else 0 */
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
+    struct stats stats;
+    int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */
     int64_t start_ms;                   /* wall_ms */
     struct delay_levels delay_levels;   /* messageDelayLevel */
     struct delay_offsets *delay_offsets;
@@ -58,6 +63,8 @@ struct broker {
     struct timers *timers;              /* its wheel, or NULL */
     struct timer_check timer_check;     /* how far it is */
     struct timer_metrics *timer_metrics;
+    struct request_modes *request_modes;
+    struct topic_queues *topic_queues;  /* of all brokers, for those that ask what to read */
     struct pop *pop;
     struct locks locks;
     struct quotas quotas;
@@ -68,6 +75,7 @@ struct broker {
     struct saver config_saver;          /* path NULL: changes by request last until the end of the process */
     struct rpc_listener *main_port;
     struct rpc_listener *fast_port;     /* NULL: the port below the main one is not wanted */
+    struct rpc_listener *local;         /* of other loops of the process */
     struct random random;
     struct timer scan;                  /* of members and locks that have gone silent */
     struct buf scratch;                 /* for one handler, within one turn */

@@ -40,15 +40,15 @@ static const struct bean_field cluster_rows[] = {
 const struct bean cluster_info_bean = BEAN(struct cluster_info, cluster_rows, NULL);
 
 static const struct bean_field member_rows[] = {
-    ROW(member_group, addresses, "brokerAddrs", ids, NULL),
-    ROW(member_group, name, "brokerName", text, NULL),
-    ROW(member_group, cluster, "cluster", text, NULL),
+    ROW(broker_group, addresses, "brokerAddrs", ids, NULL),
+    ROW(broker_group, name, "brokerName", text, NULL),
+    ROW(broker_group, cluster, "cluster", text, NULL),
 };
-static const struct bean member_bean = BEAN(struct member_group, member_rows, NULL);
+static const struct bean member_bean = BEAN(struct broker_group, member_rows, NULL);
 static const struct bean_field member_reply_rows[] = {
     {"brokerMemberGroup", 0, &bean_part, &member_bean, false},
 };
-const struct bean member_group_reply_bean = BEAN(struct member_group, member_reply_rows, NULL);
+const struct bean member_group_reply_bean = BEAN(struct broker_group, member_reply_rows, NULL);
 
 err_t topic_route_decode(struct slice body, struct arena *arena, struct topic_route *out)
 {

@@ -39,7 +39,7 @@ struct cluster_info {
 };
 
 /* Reply of GET_BROKER_MEMBER_GROUP. */
-struct member_group {
+struct broker_group {
     struct slice cluster;
     struct slice name;
     BEAN_LIST(struct id_text) addresses;
@@ -48,7 +48,7 @@ struct member_group {
 extern const struct bean route_broker_bean;
 extern const struct bean topic_route_bean;
 extern const struct bean cluster_info_bean;
-extern const struct bean member_group_reply_bean;   /* of struct member_group, within {"brokerMemberGroup":…} */
+extern const struct bean member_group_reply_bean;   /* of struct broker_group, within {"brokerMemberGroup":…} */
 
 err_t topic_route_decode(struct slice body, struct arena *arena, struct topic_route *out) MUST_CHECK;
 

@@ -12,13 +12,13 @@
 #include "base/err.h"
 #include "base/pin.h"
 
-
 #include <stdint.h>
 
 struct grpc_call;
 struct grpc_server;
 struct loop;
 struct metrics;
+struct sniffed;
 struct tls;
 
 enum grpc_status {
@@ -44,7 +44,8 @@ struct grpc_service {
 /* --- of a call --- */
 void  grpc_call_set_data(struct grpc_call *c, void *data);   /* the service's own */
 void *grpc_call_data(const struct grpc_call *c);
-/* A request header by its lower-case name; empty (p NULL) when there is none. Valid as long as the call. */
+/* A request header by its lower-case name, of several the last; or what a proxy told with its PROXY header ("proxy_protocol_addr" and
+ * others). Empty (p NULL) when there is none. Valid as long as the call. */
 struct slice grpc_call_header(const struct grpc_call *c, const char *name);
 /* mono_ms at which the client gives up; INT64_MAX without grpc-timeout. */
 int64_t grpc_call_deadline_ms(const struct grpc_call *c);
@@ -72,15 +73,25 @@ struct grpc_options {
     bool     tls_only;                /* plaintext is refused */
     struct metrics *metrics;          /* where calls and connections are counted; NULL: nowhere */
 };
+/* 130 MiB, 32 KiB, 1000, 64 MiB, 120 s */
 struct grpc_options grpc_options_default(void);
 
-/* Services must outlive the server. Port 0 takes a free one. */
+/* Services must outlive the server, and have no turn hooks registered later that send. Port 0 takes a free one. */
 err_t grpc_listen(struct loop *loop, const struct addr *at, const struct grpc_service *const *services, size_t count,
                   const struct grpc_options *options, struct grpc_server **out) MUST_CHECK;
+/* The same without a port of its own: connections are given to it (net/sniff), and taken. What is not HTTP/2 is closed. */
+struct grpc_server *grpc_server_new(struct loop *loop, const struct grpc_service *const *services, size_t count, const struct grpc_options *options);
+void grpc_server_take(struct grpc_server *s, const struct sniffed *what);
 struct addr grpc_server_addr(const struct grpc_server *s);
 /* Tells the clients to go (GOAWAY) and takes no new call; calls under way go on. */
 void grpc_server_drain(struct grpc_server *s);
-/* Ends what is left: `gone` for each call. */
+/* Before it: `drained` is called once when the last connection has closed, at the end of a turn. */
+void grpc_server_on_drained(struct grpc_server *s, void (*drained)(void *ctx), void *ctx);
+/* Calls that services have. */
+size_t grpc_server_calls(const struct grpc_server *s);
+/* Bytes of request messages that have not come whole, or that wait until replies are taken. */
+size_t grpc_server_unfinished(const struct grpc_server *s);
+/* Ends what is left: `gone` for each call. Not from inside of a service's function. */
 void grpc_server_close(struct grpc_server *s);
 
 #endif

@@ -58,7 +58,7 @@ void handle_cluster_info(struct namesrv *ns, struct call *call)
 void handle_member_group(struct namesrv *ns, struct call *call)
 {
     struct member_group_header h;
-    struct member_group group;
+    struct broker_group group;
     struct arena arena = ARENA_EMPTY;
     err_t e = header_decode(&member_group_kind, call->frame, &h);
     if (e) {

@@ -104,11 +104,11 @@ void route_table_clusters(const struct route_table *t, struct arena *arena, stru
 }
 
 void route_table_members(const struct route_table *t, struct slice cluster, struct slice group, struct arena *arena,
-                         struct member_group *out)
+                         struct broker_group *out)
 {
     const struct group *g = map_get(&t->groups, group);
     arena->limit = SIZE_MAX;
-    *out = (struct member_group){.cluster = cluster, .name = group};
+    *out = (struct broker_group){.cluster = cluster, .name = group};
     if (g) add_addresses(arena, g, &out->addresses);
 }
 

@@ -80,7 +80,7 @@ struct route_question {
 bool route_table_route(const struct route_table *t, const struct route_question *q, struct arena *arena, struct topic_route *out);
 void route_table_clusters(const struct route_table *t, struct arena *arena, struct cluster_info *out);
 void route_table_members(const struct route_table *t, struct slice cluster, struct slice group, struct arena *arena,
-                         struct member_group *out);
+                         struct broker_group *out);
 
 enum topic_choice { TOPICS_ALL, TOPICS_OF_CLUSTER, TOPICS_UNIT, TOPICS_WITH_UNIT_SUB, TOPICS_NOT_UNIT_WITH_UNIT_SUB };
 /* cluster counts for TOPICS_OF_CLUSTER only. */

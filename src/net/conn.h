@@ -33,6 +33,8 @@ struct conn_events {
     void (*unit)(void *ctx, uint8_t *p, size_t n);
     /* The connection is over: conn_close it. e NULL: the other end closed. Takes e. */
     void (*end)(void *ctx, err_t e);
+    /* Output that had not been taken at once has been. NULL: nobody cares. */
+    void (*taken)(void *ctx);
 };
 
 struct conn_limits {
@@ -43,6 +45,9 @@ struct conn_limits {
 struct conn *conn_new(struct conn_group *g, struct stream *s, const struct conn_events *events, const struct conn_limits *limits, void *ctx);
 /* Offers what is unsent once more and closes. No event comes after it; the memory is freed at the end of the turn. */
 void conn_close(struct conn *c);
+
+/* Nothing is read or handed over while it is held: for who passes units on to somebody who is slow. */
+void conn_hold(struct conn *c, bool hold);
 
 /* The buffer to append output to; conn_sent() when done. Valid until then. */
 struct buf *conn_out(struct conn *c);

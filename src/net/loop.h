@@ -12,10 +12,12 @@
 #include <sys/uio.h>
 
 struct loop;
+struct stream_ops;
 
-/* One connection's bytes, both ways. Implementations of these three begin with the loop. */
+/* One connection's bytes, both ways. Implementations of these three begin with the loop. A stream may stand on another one (net/tls). */
 struct stream {
     struct loop *loop;
+    const struct stream_ops *ops;
 };
 struct listener {
     struct loop *loop;
@@ -46,6 +48,14 @@ struct listener_events {
 /* e NULL: connected, the stream is the receiver's. Takes e. Runs exactly once, unless the connect is cancelled. */
 typedef void connect_done(void *ctx, err_t e, struct stream *s);
 
+struct stream_ops {
+    void (*start)(struct stream *, const struct stream_events *, void *ctx);
+    void (*pause)(struct stream *, bool paused);
+    enum write_result (*write)(struct stream *, const struct iovec *parts, size_t count);
+    void (*close)(struct stream *);
+    struct addr (*local)(struct stream *);
+};
+
 struct loop_ops {
     err_t (*listen)(struct loop *, const struct addr *at, const struct listener_events *, struct listener **out);
     struct addr (*listener_addr)(const struct listener *);
@@ -53,10 +63,6 @@ struct loop_ops {
     err_t (*connect)(struct loop *, struct slice host, uint16_t port, int64_t timeout_ms, connect_done *, void *ctx,
                      struct connect **out);
     void (*connect_cancel)(struct connect *);
-    void (*stream_start)(struct stream *, const struct stream_events *, void *ctx);
-    void (*stream_pause)(struct stream *, bool paused);
-    enum write_result (*stream_write)(struct stream *, const struct iovec *parts, size_t count);
-    void (*stream_close)(struct stream *);
 };
 
 /* Implementations begin with this, and `tasks` with the loop's services. */
@@ -82,17 +88,20 @@ static inline err_t loop_connect(struct loop *l, struct slice host, uint16_t por
 static inline void connect_cancel(struct connect *c) { c->loop->ops->connect_cancel(c); }
 
 /* Begins reading. ctx is given to every event. */
-static inline void stream_start(struct stream *s, const struct stream_events *events, void *ctx) { s->loop->ops->stream_start(s, events, ctx); }
+static inline void stream_start(struct stream *s, const struct stream_events *events, void *ctx) { s->ops->start(s, events, ctx); }
 /* No `data` while paused. */
-static inline void stream_pause(struct stream *s, bool paused) { s->loop->ops->stream_pause(s, paused); }
+static inline void stream_pause(struct stream *s, bool paused) { s->ops->pause(s, paused); }
 /* Writes in order. WRITE_DONE: all taken. WRITE_LATER: the bytes must stay until `written` (or stream_close's return);
  * no other write before it. */
 static inline enum write_result stream_write(struct stream *s, const struct iovec *parts, size_t count)
 {
-    return s->loop->ops->stream_write(s, parts, count);
+    return s->ops->write(s, parts, count);
 }
 /* Nothing is called back after it; bytes of a WRITE_LATER under way are no longer needed. */
-static inline void stream_close(struct stream *s) { s->loop->ops->stream_close(s); }
+static inline void stream_close(struct stream *s) { s->ops->close(s); }
+
+/* The address at this end. */
+static inline struct addr stream_local(struct stream *s) { return s->ops->local(s); }
 
 /* --- the libuv loop --- */
 err_t real_loop_new(struct loop **out) MUST_CHECK;

@@ -168,9 +168,8 @@ static void loop_post(struct tasks *t, struct mail *m)
     uv_async_send(&l->wake);
 }
 
-static void deliver_mail(uv_async_t *handle)
+static void deliver_all(struct uv_loop *l)
 {
-    struct uv_loop *l = handle->data;
     struct mail *in_order = NULL;
     for (struct mail *m = atomic_exchange(&l->mail, NULL), *next; m; m = next) {
         next = m->next;
@@ -181,6 +180,12 @@ static void deliver_mail(uv_async_t *handle)
         next = m->next;
         m->deliver(m);
     }
+}
+
+static void deliver_mail(uv_async_t *handle)
+{
+    struct uv_loop *l = handle->data;
+    deliver_all(l);
     if (atomic_load(&l->stopping)) uv_stop(&l->uv);
 }
 
@@ -300,6 +305,7 @@ void real_loop_free(struct loop *loop)
 {
     if (!loop) return;
     struct uv_loop *l = uv_of(loop);
+    while (atomic_load(&l->mail)) deliver_all(l);   /* letters own what they bring */
     end_turn(l);   /* connections that were closed after the last turn are freed by their hook */
     uv_walk(&l->uv, close_left_open, NULL);
     while (uv_loop_close(&l->uv) == UV_EBUSY) uv_run(&l->uv, UV_RUN_DEFAULT);

@@ -81,10 +81,12 @@ void sockaddr_of_addr(const struct addr *a, struct sockaddr_storage *out)
 
 static struct uv_stream_one *one(struct stream *s) { return (struct uv_stream_one *)s; }
 
+static const struct stream_ops uv_stream_ops;
+
 static struct uv_stream_one *stream_new(struct loop *l)
 {
     struct uv_stream_one *s = must_zero(sizeof *s);
-    s->stream.loop = l;
+    s->stream = (struct stream){l, &uv_stream_ops};
     uv_tcp_init(&uv_of(l)->uv, &s->tcp);
     s->tcp.data = s;
     return s;
@@ -163,6 +165,18 @@ static enum write_result write_stream(struct stream *stream, const struct iovec 
     free(rest);
     return WRITE_LATER;
 }
+
+static struct addr addr_of_stream(struct stream *stream)
+{
+    struct sockaddr_storage s = {0};
+    int length = sizeof s;
+    uv_tcp_getsockname(&one(stream)->tcp, (struct sockaddr *)&s, &length);
+    return addr_of_sockaddr(&s);
+}
+
+static const struct stream_ops uv_stream_ops = {
+    .start = start_stream, .pause = pause_stream, .write = write_stream, .close = close_stream, .local = addr_of_stream,
+};
 
 /* --- listeners --- */
 
@@ -332,6 +346,5 @@ static err_t connect_to(struct loop *loop, struct slice host, uint16_t port, int
 
 const struct loop_ops uv_loop_ops = {
     .listen = listen_at, .listener_addr = addr_of_listener, .listener_close = close_listener, .connect = connect_to,
-    .connect_cancel = cancel_connect, .stream_start = start_stream, .stream_pause = pause_stream, .stream_write = write_stream,
-    .stream_close = close_stream,
+    .connect_cancel = cancel_connect,
 };

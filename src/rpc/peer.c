@@ -1,5 +1,7 @@
 #include "rpc/rpc_internal.h"
 
+#include "net/local.h"
+
 #include <stdlib.h>
 
 enum { CONNECT_TIMEOUT_MS = 3000 };
@@ -14,7 +16,8 @@ struct waiting {
 
 struct rpc_peer {
     struct rpc_hub hub;
-    char *address;
+    char *address;                /* of logs, when there is a port */
+    struct local_port *port;      /* NULL: by the network */
     struct rpc_service service;   /* of who made the peer */
     struct connect *connecting;
     struct rpc_conn *conn;        /* NULL while there is none */
@@ -43,6 +46,14 @@ struct rpc_peer *rpc_peer_new(struct loop *loop, struct slice address, const str
     list_init(&p->waiting);
     struct rpc_service own = {.handle = peer_handle, .closed = peer_closed, .ctx = p};
     hub_init(&p->hub, loop, -1, &own, options);
+    return p;
+}
+
+struct rpc_peer *rpc_peer_new_local(struct loop *loop, struct local_port *port, const struct rpc_service *service,
+                                    const struct rpc_options *options)
+{
+    struct rpc_peer *p = rpc_peer_new(loop, SLICE("127.0.0.1:0"), service, options);
+    p->port = local_port_ref(port);
     return p;
 }
 
@@ -96,8 +107,17 @@ static void on_connected(void *ctx, err_t e, struct stream *s)
     send_waiting(p);
 }
 
+static err_t connect_here(struct rpc_peer *p)
+{
+    struct stream *s;
+    err_t e = local_connect(p->hub.loop, p->port, NULL, &s);
+    if (!e) on_connected(p, NULL, s);
+    return e;
+}
+
 static err_t begin_connect(struct rpc_peer *p)
 {
+    if (p->port) return connect_here(p);
     struct slice host;
     uint16_t port;
     err_t e = addr_split(slice_text(p->address), &host, &port);
@@ -128,6 +148,7 @@ void rpc_peer_free(struct rpc_peer *p)
     if (p->connecting) connect_cancel(p->connecting);
     fail_waiting(p, err_new(ERR_CLOSED, NULL));
     hub_done(&p->hub);
+    local_port_unref(p->port);
     free(p->address);
     free(p);
 }

@@ -15,6 +15,7 @@
 #include "codec/header.h"
 #include "os/tasks.h"
 
+struct local_port;
 struct loop;
 struct metrics;
 struct rpc_conn;
@@ -57,6 +58,10 @@ struct rpc_options rpc_options_default(void);
 err_t rpc_listen(struct loop *loop, const struct addr *at, int tag, const struct rpc_service *service,
                  const struct rpc_options *options, struct rpc_listener **out) MUST_CHECK;
 struct addr rpc_listener_addr(const struct rpc_listener *l);
+/* The same for calls from other loops of the process (net/local): by the port, instead of an address. Nothing is closed for idleness. */
+struct rpc_listener *rpc_listen_local(struct loop *loop, int tag, const struct rpc_service *service, const struct rpc_options *options);
+/* To be given to rpc_peer_new_local(), which holds a reference. Thread: any, while the listener is open. */
+struct local_port *rpc_listener_port(const struct rpc_listener *l);
 /* Stops taking connections, closes those it took (after their pending output was offered once), frees. */
 void rpc_listener_close(struct rpc_listener *l);
 
@@ -110,6 +115,9 @@ void rpc_conn_request(struct rpc_conn *c, const struct rpc_request *r);
  * closes when idle. What comes in by it goes to `service` (NULL: refused). */
 struct rpc_peer *rpc_peer_new(struct loop *loop, struct slice address, const struct rpc_service *service,
                               const struct rpc_options *options);
+/* A server on another loop of the process, or on this one. */
+struct rpc_peer *rpc_peer_new_local(struct loop *loop, struct local_port *port, const struct rpc_service *service,
+                                    const struct rpc_options *options);
 void rpc_peer_request(struct rpc_peer *p, const struct rpc_request *r);
 /* Pending requests end with CLOSED. */
 void rpc_peer_free(struct rpc_peer *p);

@@ -205,6 +205,57 @@ TEST(rpc, a_request_ends_in_time_and_a_late_reply_harms_nobody)
     stop(s);
 }
 
+/* --- the same without a network: another loop of the process --- */
+
+struct local_server {
+    struct server *s;
+    struct loop *loop;
+    struct rpc_listener *listener;
+};
+
+static void listen_here(void *ctx)
+{
+    struct local_server *l = ctx;
+    l->listener = rpc_listen_local(l->loop, 1, &(struct rpc_service){handle, closed, l->s}, NULL);
+}
+
+static void close_here(void *ctx) { rpc_listener_close(((struct local_server *)ctx)->listener); }
+
+static void answer_here(void *ctx) { answer_kept(ctx); }
+
+static void ask_much(void *ctx)
+{
+    struct rpc_request r = {.code = ECHO, .body = slice_of(must_zero(3000000), 3000000), .timeout_ms = 3000};
+    rpc_peer_request(ctx, &r);
+    free((void *)r.body.p);
+}
+
+TEST(rpc, a_peer_on_another_loop_of_the_process_is_called_as_one_far_away)
+{
+    struct server *s = start(20);
+    struct outcome o = {0}, kept_one = {0};
+    struct local_server l = {.s = s, .loop = sim_loop_new(s->process)};
+    sim_call(l.loop, listen_here, &l);
+    struct rpc_peer *p = rpc_peer_new_local(s->client, rpc_listener_port(l.listener), NULL, NULL);
+    ask(p, ECHO, 3000, &o);
+    ask(p, KEEP, 3000, &kept_one);
+    sim_call(s->client, ask_much, p);
+    sim_run_for(s->sim, 100);
+    EXPECT_EQ(s->calls, 3);
+    EXPECT_EQ(o.count, 1);
+    EXPECT_EQ(o.code, RESPONSE_SUCCESS);
+    sim_call(l.loop, answer_here, s);
+    sim_run_for(s->sim, 100);
+    EXPECT_EQ(kept_one.code, RESPONSE_SUCCESS);
+    sim_call(l.loop, close_here, &l);
+    sim_run_for(s->sim, 100);
+    ask(p, ECHO, 3000, &o);
+    EXPECT_EQ(o.last, ERR_CLOSED);
+    rpc_peer_free(p);
+    sim_run_for(s->sim, 100);
+    stop(s);
+}
+
 TEST(rpc, a_oneway_request_is_not_answered)
 {
     struct server *s = start(5);

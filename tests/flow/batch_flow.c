@@ -319,3 +319,47 @@ TEST(batch_queue, a_deleted_topic_made_again_with_the_other_type_begins_at_0)
     }
     flow_stop(f);
 }
+
+static int32_t send_back(struct flow *f, int64_t log_offset, const char *id, char *remark)
+{
+    struct send_back_header h = {.group = SLICE("G"), .offset = log_offset, .delay_level = 1, .origin_msg_id = slice_text(id)};
+    header_set(&h, send_back, origin_msg_id);
+    return flow_code(f, REQUEST_CONSUMER_SEND_MSG_BACK, &send_back_kind, &h, NULL, remark);
+}
+
+TEST(batch_queue, one_message_of_a_batch_is_sent_back_and_comes_again_alone)
+{
+    struct flow *f = flow_start(NULL);
+    make_topic(f);
+    send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 0, 3, "WAIT=true;UNIQ_KEY=WHOLE;SHARED=s;TAGS=no");
+    int64_t at = flow_pull(f, "B", 0, 0, "*").messages[0].log_offset;
+    EXPECT_EQ(send_back(f, at, "U1", NULL), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 1500);
+    struct pulled p = flow_pull(f, "%RETRY%G", 0, 0, "*");
+    EXPECT_EQ(p.count, 1);
+    const struct message *m = &p.messages[0];
+    EXPECT_TEXT(m->body, "1");
+    EXPECT_EQ(m->sys_flag & (SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP), 0);
+    EXPECT_EQ(m->reconsume_times, 1);
+    EXPECT_TEXT(properties_get(m->properties, SLICE("UNIQ_KEY")), "U1");
+    EXPECT_TEXT(properties_get(m->properties, SLICE("TAGS")), "A");
+    EXPECT_TEXT(properties_get(m->properties, SLICE("SHARED")), "s");
+    EXPECT_TEXT(properties_get(m->properties, SLICE("RETRY_TOPIC")), "B");
+    EXPECT_EQ(properties_get(m->properties, SLICE("INNER_NUM")).n, 0);
+    flow_stop(f);
+}
+
+TEST(batch_queue, who_sends_back_a_batch_without_saying_which_message_is_refused)
+{
+    struct flow *f = flow_start(NULL);
+    char remark[256];
+    make_topic(f);
+    send_batch(f, REQUEST_SEND_BATCH_MESSAGE, 0, 3, "UNIQ_KEY=WHOLE");
+    int64_t at = flow_pull(f, "B", 0, 0, "*").messages[0].log_offset;
+    EXPECT_EQ(send_back(f, at, "U7", remark), RESPONSE_SYSTEM_ERROR);
+    EXPECT(strstr(remark, "none of its messages has the id [U7]"));
+    EXPECT_EQ(send_back(f, at, "", NULL), RESPONSE_SYSTEM_ERROR);
+    sim_run_for(f->sim, 1500);
+    EXPECT_EQ(flow_pull(f, "%RETRY%G", 0, 0, "*").count, 0);
+    flow_stop(f);
+}

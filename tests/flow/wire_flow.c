@@ -95,6 +95,13 @@ TEST(wire, members_that_filter_by_sql_are_members_as_recorded)
     flow_stop(f);
 }
 
+TEST(wire, a_client_that_leaves_it_to_the_broker_is_told_its_queues_as_recorded)
+{
+    struct flow *f = start_with_messages();
+    EXPECT_EQ(play(f, "query_assignment", USUAL SERVER_KEYS), 24);
+    flow_stop(f);
+}
+
 TEST(wire, queue_locks_are_given_and_kept_as_recorded)
 {
     struct flow *f = start_with_messages();

@@ -334,13 +334,17 @@ static void op_close(struct stream *stream)
     else sim_push(s, next_arrival(out), arrive_end, out, 0);
 }
 
+static struct addr op_local(struct stream *stream) { return end_of(stream)->conn->addr[end_of(stream)->side]; }
+
+static const struct stream_ops sim_stream_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close, .local = op_local};
+
 /* --- connecting and accepting --- */
 
 static void init_end(struct sim_conn *c, int side, struct sim_loop *l)
 {
     struct sim *s = c->sim;
     struct sim_options *o = &s->options;
-    c->end[side] = (struct sim_end){.base.loop = &l->base, .conn = c, .loop = l, .side = side, .open = true};
+    c->end[side] = (struct sim_end){.base = {&l->base, &sim_stream_ops}, .conn = c, .loop = l, .side = side, .open = true};
     c->end[side].ready.run = serve;
     list_node_init(&c->end[side].ready.node);
     c->dir[side] = (struct sim_dir){.conn = c, .side = side, .fifo = BUF_EMPTY};
@@ -542,10 +546,6 @@ const struct loop_ops sim_loop_ops = {
     .listener_close = op_listener_close,
     .connect = op_connect,
     .connect_cancel = op_connect_cancel,
-    .stream_start = op_start,
-    .stream_pause = op_pause,
-    .stream_write = op_write,
-    .stream_close = op_close,
 };
 
 /* --- trouble, and the end of it all --- */

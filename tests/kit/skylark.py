@@ -108,13 +108,15 @@ def broker_conf(folder, port, more=()):
 
 
 def server(binary, folder, more=()):
-    """`skylark server`: name server and broker in one process. Ports: broker, its -2 neighbour, name server."""
+    """`skylark server`: name server, broker and proxy in one process. Ports: broker, its -2 neighbour, name server, gRPC behind it."""
     folder = pathlib.Path(folder)
     first, namesrv_port = free_ports(2, together=4)
     broker_port = first + 2
     conf = broker_conf(folder, broker_port, more)
-    command = [binary, "server", "--data", folder / "data", "--config", conf, "--set", f"namesrv.listenPort={namesrv_port}"]
+    command = [binary, "server", "--data", folder / "data", "--config", conf, "--set", f"namesrv.listenPort={namesrv_port}",
+               "--set", f"grpcServerPort={namesrv_port + 1}"]
     process = Process(command, [namesrv_port, broker_port], folder / "server.log")
+    process.grpc_port = namesrv_port + 1
     process.namesrv, process.broker = f"{HOST}:{namesrv_port}", f"{HOST}:{broker_port}"
     process.broker_port = broker_port
     return process

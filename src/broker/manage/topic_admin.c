@@ -93,6 +93,7 @@ static void forget_topic(struct broker *b, struct slice name)
 {
     store_delete_topic(b->store, name);
     offsets_remove_topic(b->offsets, name);
+    stats_forget_topic(&b->stats, name);
     broker_topic_deleted(b, name);
     hold_drop_topic(&b->hold, name);
 }

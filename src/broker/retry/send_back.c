@@ -86,6 +86,38 @@ static void put_properties(const struct message *m, int32_t level, enum dead_let
     properties_put(out, SLICE("DLQ_REASON"), dead_letter_reason_text(why));
 }
 
+/* --- a message out of a batch that is one record --- */
+
+static struct slice unique_key(const struct message *m) { return properties_get(m->properties, SLICE("UNIQ_KEY")); }
+
+/* What the record says of the batch alone, and what it says of each message in it, which says so itself. */
+static bool is_of_the_batch(struct slice name, const struct message *one)
+{
+    return slice_eq(name, SLICE("INNER_BASE")) || slice_eq(name, SLICE("INNER_NUM")) || slice_eq(name, SLICE("UNIQ_KEY")) ||
+           properties_get(one->properties, name).p;
+}
+
+/* As if the message with this id had been sent alone. The original refuses these; its clients then send the message themselves. */
+static err_t unwrap(struct slice id, struct message *m, struct buf *text)
+{
+    struct slice rest = m->body, batch = m->properties, name, value;
+    struct message one;
+    bool broken;
+    while (batch_next(&rest, &one, &broken)) {
+        if (!id.n || !slice_eq(unique_key(&one), id)) continue;
+        buf_put_slice(text, one.properties);
+        if (one.properties.n && one.properties.p[one.properties.n - 1] != PROPERTY_END) buf_put_u8(text, PROPERTY_END);
+        while (properties_next(&batch, &name, &value))
+            if (!is_of_the_batch(name, &one)) properties_put(text, name, value);
+        m->sys_flag &= ~(SYS_FLAG_INNER_BATCH | SYS_FLAG_NEED_UNWRAP);
+        m->flag = one.flag;
+        m->body = one.body;
+        m->properties = buf_slice(text);
+        return NULL;
+    }
+    return err_new(ERR_REFUSED, "the record at %lld is a batch, and none of its messages has the id [%.*s]", (long long)m->log_offset, SLICE_ARG(id));
+}
+
 /* Stores the message again: in the group's retry topic when the time has come, or as a dead letter. */
 static err_t try_again(struct broker *b, struct call *call, const struct send_back_header *h, const struct group *group, const struct topic *topic,
                        const struct message *m)
@@ -109,7 +141,8 @@ static err_t try_again(struct broker *b, struct call *call, const struct send_ba
     err_t e = intake_put(b, &again, send_back_done, s, &s->appended);
     buf_done(&text);
     if (e) free(s);
-    else if (why) intake_tell_dead_letter(b, h->group, first_topic(m), properties_get(m->properties, SLICE("UNIQ_KEY")), why);
+    else stats_add_for_group(&b->stats, SNDBCK_PUT_NUMS, first_topic(m), h->group, 1);
+    if (!e && why) intake_tell_dead_letter(b, h->group, first_topic(m), properties_get(m->properties, SLICE("UNIQ_KEY")), why);
     return e;
 }
 
@@ -121,6 +154,7 @@ void handle_send_back(struct broker *b, struct call *call)
     const struct topic *topic;
     struct pinned record = {.release = NULL};
     struct message m;
+    struct buf text = BUF_EMPTY;
 
     err_t e = header_decode(&send_back_kind, call->frame, &h);
     if (!e) group = groups_find_or_create(b->groups, h.group);
@@ -142,12 +176,15 @@ void handle_send_back(struct broker *b, struct call *call)
         e = err_new(ERR_REFUSED, "look message by offset failed, %lld", (long long)h.offset);
         goto fail;
     }
-    e = try_again(b, call, &h, group, topic, &m);
+    if (m.sys_flag & SYS_FLAG_INNER_BATCH) e = unwrap(h.origin_msg_id, &m, &text);
+    if (!e) e = try_again(b, call, &h, group, topic, &m);
     if (e) goto fail;
+    buf_done(&text);
     pin_release(&record);
     return;
 
 fail:
+    buf_done(&text);
     pin_release(&record);
     call_fail(call, e);
 }

@@ -1,0 +1,234 @@
+#include "app/edge.h"
+
+#include "app/certificate.h"
+#include "app/one_port.h"
+#include "base/metrics.h"
+#include "codec/proto/descriptors.h"
+#include "grpc/grpc.h"
+#include "grpc/health.h"
+#include "grpc/reflection.h"
+#include "net/loop.h"
+#include "os/network.h"
+#include "os/random.h"
+#include "proxy/proxy.h"
+#include "rpc/rpc.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { SERVICES_MAX = 8, MS_OF_S = 1000 };
+
+struct edge {
+    struct edge_options options;
+    const struct config *config;
+    char *namesrv_addr;               /* a copy: a broker may change its own while it runs */
+    struct loop *loop;
+    pthread_t thread;
+    bool runs;
+    struct metrics metrics;
+    struct certificate *certificate;
+    struct health *health;
+    struct reflection *reflection;
+    struct proxy *proxy;
+    const struct grpc_service *services[SERVICES_MAX];
+    size_t service_count;
+    struct grpc_server *grpc;
+    struct one_port *one_port;        /* NULL: gRPC has a port of its own */
+    struct mail stop;
+    struct timer grace;
+    bool told;                        /* to stop */
+    bool closed;
+    struct tasks *stopped_at;         /* whom to tell */
+    struct mail *stopped;
+};
+
+struct addr edge_grpc_addr(const struct edge *e) { return e->one_port ? one_port_addr(e->one_port) : grpc_server_addr(e->grpc); }
+const char *edge_certificate(const struct edge *e) { return e->certificate ? certificate_path(e->certificate) : NULL; }
+
+/* --- start --- */
+
+static err_t start_tls(struct edge *e)
+{
+    if (e->config->edge.tls == TLS_DISABLED) return NULL;
+    err_t error = certificate_new(e->options.config, &e->loop->tasks, &e->certificate);
+    if (!error) certificate_watch(e->certificate);
+    return err_in(error, "TLS");
+}
+
+static err_t start_one_port(struct edge *e, const struct grpc_options *grpc)
+{
+    struct one_port_options o = {
+        .loop = e->loop, .namesrv = e->options.namesrv, .broker = e->options.broker, .tls = grpc->tls, .tls_mode = (enum tls_mode)e->config->edge.tls,
+        .idle_close_ms = (int64_t)e->config->netty.idle_seconds * MS_OF_S,
+    };
+    if (!o.namesrv || !o.broker) return err_new(ERR_CONFIG, "onePort is for a name server and a broker in one process: skylark server");
+    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.one_port, &o.at);
+    if (error) return err_in(error, "bindAddress");
+    o.grpc = e->grpc = grpc_server_new(e->loop, e->services, e->service_count, grpc);
+    return one_port_new(&o, &e->one_port);
+}
+
+static err_t start_grpc(struct edge *e)
+{
+    struct grpc_options o = grpc_options_default();
+    struct addr at;
+    o.max_message_bytes = (size_t)e->config->edge.max_message_bytes;
+    o.idle_close_ms = e->config->edge.idle_close_ms;
+    o.metrics = &e->metrics;
+    o.tls = e->certificate ? certificate_tls(e->certificate) : NULL;
+    o.tls_only = e->config->edge.tls == TLS_ENFORCING;
+    if (e->config->edge.one_port) return start_one_port(e, &o);
+    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.grpc_port, &at);
+    if (error) return err_in(error, "bindAddress");
+    return grpc_listen(e->loop, &at, e->services, e->service_count, &o, &e->grpc);
+}
+
+static void add_service(struct edge *e, const struct grpc_service *service)
+{
+    assert(e->service_count < SERVICES_MAX);
+    e->services[e->service_count++] = service;
+    health_add(e->health, service->name);
+}
+
+/* Health checks, and reflection for tools. */
+static void add_standard_services(struct edge *e)
+{
+    e->health = health_new();
+    e->reflection = reflection_new();
+    reflection_add(e->reflection, rocketmq_v2_descriptor);
+    reflection_add(e->reflection, health_descriptor);
+    add_service(e, health_service(e->health));
+    for (int i = 0; i < REFLECTION_SERVICES; i++) add_service(e, reflection_service(e->reflection, i));
+}
+
+/* What is in this process is reached without a socket. */
+static struct rpc_peer *connect_to(void *ctx, struct slice address, const struct rpc_service *service, const struct rpc_options *options)
+{
+    struct edge *e = ctx;
+    const struct edge_options *o = &e->options;
+    if (o->namesrv && slice_eq(address, slice_text(o->namesrv_at))) return rpc_peer_new_local(e->loop, o->namesrv, service, options);
+    if (o->broker && slice_eq(address, slice_text(o->broker_at))) return rpc_peer_new_local(e->loop, o->broker, service, options);
+    return NULL;
+}
+
+static err_t start_proxy(struct edge *e)
+{
+    struct proxy_options o = {
+        .loop = e->loop, .config = e->options.config, .namesrv_addr = e->namesrv_addr, .metrics = &e->metrics, .seed = random_seed(),
+        .connect = connect_to, .connect_ctx = e, .port = (uint16_t)e->config->edge.one_port,
+    };
+    err_t error = proxy_new(&o, &e->proxy);
+    if (!error) add_service(e, proxy_service(e->proxy));
+    return error;
+}
+
+static void *run(void *arg)
+{
+    struct edge *e = arg;
+    real_loop_run(e->loop);
+    return NULL;
+}
+
+static err_t start(struct edge *e)
+{
+    err_t error = real_loop_new(&e->loop);
+    if (!error) error = start_tls(e);
+    if (error) return error;
+    add_standard_services(e);
+    error = start_proxy(e);
+    return error ? error : start_grpc(e);
+}
+
+err_t edge_run(struct edge *e)
+{
+    e->runs = !pthread_create(&e->thread, NULL, run, e);
+    return e->runs ? NULL : err_new(ERR_IO, "cannot start a thread");
+}
+
+/* --- stop: on the loop --- */
+
+static void certificate_is_idle(void *ctx)
+{
+    struct edge *e = ctx;
+    tasks_post(e->stopped_at, e->stopped);
+    real_loop_stop(e->loop);
+}
+
+/* Everything that is at home on this loop ends on it: nobody posts to it after that. */
+static void close_all(void *ctx)
+{
+    struct edge *e = ctx;
+    if (e->closed) return;
+    e->closed = true;
+    timer_stop(&e->loop->tasks, &e->grace);
+    one_port_free(e->one_port);
+    e->one_port = NULL;
+    grpc_server_close(e->grpc);
+    e->grpc = NULL;
+    proxy_free(e->proxy);
+    e->proxy = NULL;
+    if (e->certificate) certificate_stop(e->certificate, certificate_is_idle, e);
+    else certificate_is_idle(e);
+}
+
+/* Not inside of a call that ends. */
+static void on_drained(void *ctx)
+{
+    struct edge *e = ctx;
+    timer_start(&e->loop->tasks, &e->grace, 0);
+}
+
+static void begin_stop(struct mail *m)
+{
+    struct edge *e = LIST_OWNER(m, struct edge, stop);
+    timer_init(&e->grace, close_all, e);
+    timer_start(&e->loop->tasks, &e->grace, e->config->edge.shutdown_s * MS_OF_S);
+    health_leave(e->health);
+    proxy_leave(e->proxy);
+    if (e->one_port) one_port_leave(e->one_port);
+    grpc_server_on_drained(e->grpc, on_drained, e);
+    grpc_server_drain(e->grpc);
+}
+
+void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped)
+{
+    e->stopped_at = tasks;
+    e->stopped = stopped;
+    e->stop.deliver = begin_stop;
+    e->told = true;
+    tasks_post(&e->loop->tasks, &e->stop);
+}
+
+/* --- life --- */
+
+err_t edge_new(const struct edge_options *options, struct edge **out)
+{
+    struct edge *e = must_zero(sizeof *e);
+    e->options = *options;
+    e->options.namesrv_addr = e->namesrv_addr = must_strdup(options->namesrv_addr);
+    e->config = options->config;
+    err_t error = start(e);
+    if (error) edge_free(e);
+    else *out = e;
+    return error;
+}
+
+void edge_free(struct edge *e)
+{
+    if (!e) return;
+    if (e->runs) {
+        if (!e->told) real_loop_stop(e->loop);   /* the start of something else failed */
+        pthread_join(e->thread, NULL);
+        real_loop_adopt(e->loop);
+    }
+    one_port_free(e->one_port);
+    grpc_server_close(e->grpc);
+    proxy_free(e->proxy);
+    real_loop_free(e->loop);
+    health_free(e->health);
+    reflection_free(e->reflection);
+    certificate_free(e->certificate);
+    free(e->namesrv_addr);
+    free(e);
+}

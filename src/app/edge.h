@@ -1,0 +1,35 @@
+/* edge.h - an edge loop: a thread with the gRPC port, in front of brokers and name servers of this process or elsewhere. The room's own.
+ * Threads  edge_new: the thread that starts the process, before it runs loops; edge_stop: any; edge_free: that thread again
+ * Owns     nothing of what it is given: config and ports outlive it */
+#ifndef SKYLARK_APP_EDGE_H
+#define SKYLARK_APP_EDGE_H
+
+#include "base/addr.h"
+#include "base/config.h"
+#include "os/tasks.h"
+
+struct edge;
+struct local_port;
+
+struct edge_options {
+    struct config *config;
+    const char *namesrv_addr;         /* host:port separated by ; */
+    struct local_port *namesrv;       /* of the name server in this process, reached as namesrv_at; NULL: there is none */
+    const char *namesrv_at;
+    struct local_port *broker;        /* of the broker in this process, known to the name server as broker_at; NULL: there is none */
+    const char *broker_at;
+};
+
+/* Listens. Errors: one clear line each. */
+err_t edge_new(const struct edge_options *options, struct edge **out) MUST_CHECK;
+/* Starts the thread. Errors: IO. */
+err_t edge_run(struct edge *e) MUST_CHECK;
+struct addr edge_grpc_addr(const struct edge *e);
+/* Where the certificate is; NULL without TLS. */
+const char *edge_certificate(const struct edge *e);
+/* Takes no new calls, gives those under way grpcShutdownTimeSeconds, ends; then `stopped` is posted to `tasks`. */
+void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped);
+/* After `stopped`, or without it when nobody told it to stop. NULL is fine. */
+void edge_free(struct edge *e);
+
+#endif

@@ -1,0 +1,37 @@
+/* proxy.h - the services of gRPC clients: producers and consumers of the 5.x SDKs, in front of brokers of either kind.
+ * Facts    docs/protocol/grpc.md, docs/protocol/pop.md 9
+ * Shape    a service for grpc_listen(); brokers and name servers are reached by rpc peers alone, so that it is all the same whether
+ *          they are in this process
+ * Threads  loop: one proxy belongs to one loop, with the connections of its clients
+ * Owns     nothing of what it is given: config, loop, metrics outlive it */
+#ifndef SKYLARK_PROXY_PROXY_H
+#define SKYLARK_PROXY_PROXY_H
+
+#include "base/config.h"
+#include "grpc/grpc.h"
+#include "rpc/rpc.h"
+
+struct proxy;
+
+struct proxy_options {
+    struct loop *loop;
+    const struct config *config;      /* section proxy; keys that may change while running are looked up each time */
+    const char *namesrv_addr;         /* name servers, host:port separated by ; */
+    uint16_t port;                    /* that clients are told; 0: grpcServerPort */
+    struct metrics *metrics;          /* of the loop; NULL: nothing is counted */
+    uint64_t seed;                    /* for choosing queues */
+    /* How to reach a broker or name server by its address; NULL, or an answer of NULL: by a socket. The peer is the proxy's. */
+    struct rpc_peer *(*connect)(void *ctx, struct slice address, const struct rpc_service *service, const struct rpc_options *options);
+    void *connect_ctx;
+};
+
+err_t proxy_new(const struct proxy_options *options, struct proxy **out) MUST_CHECK;
+/* For grpc_listen(); as long as the proxy. */
+const struct grpc_service *proxy_service(struct proxy *p);
+/* Nobody waits here any more: clients are asked to connect anew elsewhere, their streams and the receives that wait for messages end.
+ * Before the server is drained. */
+void proxy_leave(struct proxy *p);
+/* After its server is closed. NULL is fine. */
+void proxy_free(struct proxy *p);
+
+#endif
