@@ -195,3 +195,62 @@ TEST(hold, wakes_exactly_those_a_plain_model_says)
         stop(&f);
     }
 }
+
+TEST(hold, who_is_parked_wakes_when_somebody_says_so_or_in_time)
+{
+    struct fixture f;
+    struct guest woken = {.woken = 0}, late = {.woken = 0}, dropped = {.woken = 0};
+    struct guest *all[] = {&woken, &late, &dropped};
+    start(&f);
+    for (size_t i = 0; i < 3; i++) {
+        all[i]->waiter.wake = on_wake;
+        hold_park(&f.hold, &all[i]->waiter, tasks_mono_ms(&f.tasks.tasks) + (i == 1 ? 500 : 5000));
+    }
+    hold_arrived(&f.hold, SLICE("T"), 0, 7);
+    EXPECT_EQ(woken.woken + late.woken + dropped.woken, 0);
+    hold_wake(&woken.waiter, WAKE_ARRIVED);
+    EXPECT(woken.woken == 1 && woken.reason == WAKE_ARRIVED);
+    fake_tasks_advance(&f.tasks, 600);
+    EXPECT(late.woken == 1 && late.reason == WAKE_TIMEOUT);
+    hold_done(&f.hold);
+    EXPECT(dropped.woken == 1 && dropped.reason == WAKE_DROPPED);
+    hold_init(&f.hold, &f.tasks.tasks);
+    stop(&f);
+}
+
+struct observer {
+    struct watch watch;
+    int arrived, gone;
+    int32_t queue_id;
+};
+
+static void on_arrived(struct watch *w, int32_t queue_id, int64_t end)
+{
+    struct observer *o = LIST_OWNER(w, struct observer, watch);
+    o->arrived++;
+    o->queue_id = queue_id;
+    EXPECT_EQ(end, 9);
+}
+
+static void on_gone(struct watch *w) { LIST_OWNER(w, struct observer, watch)->gone++; }
+
+TEST(hold, who_watches_a_topic_is_told_of_each_arrival_and_of_its_end)
+{
+    struct fixture f;
+    struct observer one = {.watch = {.arrived = on_arrived, .gone = on_gone}}, two = one, other = one;
+    start(&f);
+    hold_watch(&f.hold, &one.watch, SLICE("T"));
+    hold_watch(&f.hold, &two.watch, SLICE("T"));
+    hold_watch(&f.hold, &other.watch, SLICE("U"));
+    hold_arrived(&f.hold, SLICE("T"), 3, 9);
+    EXPECT(one.arrived == 1 && two.arrived == 1 && !other.arrived && one.queue_id == 3);
+    hold_unwatch(&f.hold, &two.watch);
+    hold_unwatch(&f.hold, &two.watch);
+    hold_drop_topic(&f.hold, SLICE("T"));
+    EXPECT(one.gone == 1 && !two.gone && !other.gone);
+    hold_unwatch(&f.hold, &one.watch);
+    hold_unwatch(&f.hold, &other.watch);
+    hold_arrived(&f.hold, SLICE("T"), 3, 9);
+    EXPECT_EQ(one.arrived, 1);
+    stop(&f);
+}

@@ -370,7 +370,7 @@ static struct slice take(struct slice *rest, size_t n)
 {
     struct slice s = {rest->p, n};
     static const uint8_t zeros[8];
-    if (rest->n < n) {
+    if (!rest->p || rest->n < n) {
         *rest = (struct slice){NULL, 0};
         return slice_of(zeros, n <= sizeof zeros ? n : 0);
     }
