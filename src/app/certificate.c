@@ -89,14 +89,13 @@ static err_t make_if_missing(const struct certificate *c, const char *folder)
 static err_t find_files(struct certificate *c, const struct config *cfg)
 {
     char text[PATH_TEXT];
-    const struct config_edge *o = &cfg->edge;
-    if (o->certificate_path && o->key_path) {
-        c->certificate_path = must_strdup(o->certificate_path);
-        c->key_path = must_strdup(o->key_path);
+    if (cfg->edge.certificate_path && cfg->edge.key_path) {
+        c->certificate_path = must_strdup(cfg->edge.certificate_path);
+        c->key_path = must_strdup(cfg->edge.key_path);
         return NULL;
     }
-    if (o->certificate_path || o->key_path) return err_new(ERR_CONFIG, "tlsCertPath and tlsKeyPath go together: one of them is missing");
-    if (!o->certificate_made) return err_new(ERR_CONFIG, "tlsTestModeEnable=false wants a certificate: tlsCertPath and tlsKeyPath");
+    if (cfg->edge.certificate_path || cfg->edge.key_path) return err_new(ERR_CONFIG, "tlsCertPath and tlsKeyPath go together: one of them is missing");
+    if (!cfg->edge.certificate_made) return err_new(ERR_CONFIG, "tlsTestModeEnable=false wants a certificate: tlsCertPath and tlsKeyPath");
     snprintf(text, sizeof text, "%s/tls/skylark.crt", cfg->skylark.data_folder);
     c->certificate_path = must_strdup(text);
     snprintf(text, sizeof text, "%s/tls/skylark.key", cfg->skylark.data_folder);

@@ -1,6 +1,7 @@
 #include "app/edge.h"
 
 #include "app/certificate.h"
+#include "app/one_port.h"
 #include "base/metrics.h"
 #include "codec/proto/descriptors.h"
 #include "grpc/grpc.h"
@@ -16,7 +17,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { SERVICES_MAX = 4, GRACE_UNIT_MS = 1000 };
+enum { SERVICES_MAX = 8, MS_OF_S = 1000 };
 
 struct edge {
     struct edge_options options;
@@ -33,6 +34,7 @@ struct edge {
     const struct grpc_service *services[SERVICES_MAX];
     size_t service_count;
     struct grpc_server *grpc;
+    struct one_port *one_port;        /* NULL: gRPC has a port of its own */
     struct mail stop;
     struct timer grace;
     bool told;                        /* to stop */
@@ -41,7 +43,7 @@ struct edge {
     struct mail *stopped;
 };
 
-struct addr edge_grpc_addr(const struct edge *e) { return grpc_server_addr(e->grpc); }
+struct addr edge_grpc_addr(const struct edge *e) { return e->one_port ? one_port_addr(e->one_port) : grpc_server_addr(e->grpc); }
 const char *edge_certificate(const struct edge *e) { return e->certificate ? certificate_path(e->certificate) : NULL; }
 
 /* --- start --- */
@@ -54,6 +56,19 @@ static err_t start_tls(struct edge *e)
     return err_in(error, "TLS");
 }
 
+static err_t start_one_port(struct edge *e, const struct grpc_options *grpc)
+{
+    struct one_port_options o = {
+        .loop = e->loop, .namesrv = e->options.namesrv, .broker = e->options.broker, .tls = grpc->tls, .tls_mode = (enum tls_mode)e->config->edge.tls,
+        .idle_close_ms = (int64_t)e->config->netty.idle_seconds * MS_OF_S,
+    };
+    if (!o.namesrv || !o.broker) return err_new(ERR_CONFIG, "onePort is for a name server and a broker in one process: skylark server");
+    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.one_port, &o.at);
+    if (error) return err_in(error, "bindAddress");
+    o.grpc = e->grpc = grpc_server_new(e->loop, e->services, e->service_count, grpc);
+    return one_port_new(&o, &e->one_port);
+}
+
 static err_t start_grpc(struct edge *e)
 {
     struct grpc_options o = grpc_options_default();
@@ -63,6 +78,7 @@ static err_t start_grpc(struct edge *e)
     o.metrics = &e->metrics;
     o.tls = e->certificate ? certificate_tls(e->certificate) : NULL;
     o.tls_only = e->config->edge.tls == TLS_ENFORCING;
+    if (e->config->edge.one_port) return start_one_port(e, &o);
     err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.grpc_port, &at);
     if (error) return err_in(error, "bindAddress");
     return grpc_listen(e->loop, &at, e->services, e->service_count, &o, &e->grpc);
@@ -100,7 +116,7 @@ static err_t start_proxy(struct edge *e)
 {
     struct proxy_options o = {
         .loop = e->loop, .config = e->options.config, .namesrv_addr = e->namesrv_addr, .metrics = &e->metrics, .seed = random_seed(),
-        .connect = connect_to, .connect_ctx = e,
+        .connect = connect_to, .connect_ctx = e, .port = (uint16_t)e->config->edge.one_port,
     };
     err_t error = proxy_new(&o, &e->proxy);
     if (!error) add_service(e, proxy_service(e->proxy));
@@ -146,6 +162,8 @@ static void close_all(void *ctx)
     if (e->closed) return;
     e->closed = true;
     timer_stop(&e->loop->tasks, &e->grace);
+    one_port_free(e->one_port);
+    e->one_port = NULL;
     grpc_server_close(e->grpc);
     e->grpc = NULL;
     proxy_free(e->proxy);
@@ -165,9 +183,10 @@ static void begin_stop(struct mail *m)
 {
     struct edge *e = LIST_OWNER(m, struct edge, stop);
     timer_init(&e->grace, close_all, e);
-    timer_start(&e->loop->tasks, &e->grace, e->config->edge.shutdown_s * GRACE_UNIT_MS);
+    timer_start(&e->loop->tasks, &e->grace, e->config->edge.shutdown_s * MS_OF_S);
     health_leave(e->health);
     proxy_leave(e->proxy);
+    if (e->one_port) one_port_leave(e->one_port);
     grpc_server_on_drained(e->grpc, on_drained, e);
     grpc_server_drain(e->grpc);
 }
@@ -203,6 +222,7 @@ void edge_free(struct edge *e)
         pthread_join(e->thread, NULL);
         real_loop_adopt(e->loop);
     }
+    one_port_free(e->one_port);
     grpc_server_close(e->grpc);
     proxy_free(e->proxy);
     real_loop_free(e->loop);

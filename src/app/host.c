@@ -80,6 +80,12 @@ static err_t begin_log(const struct config *c)
 
 /* --- the parts --- */
 
+/* The port that all of them share; 0: each has its own. */
+static uint16_t one_port(const struct host *h) { return h->proxy_config ? (uint16_t)h->proxy_config->edge.one_port : 0; }
+
+/* Behind one port, each has a port that is seen on this machine alone. */
+static const struct addr hidden = {.ip = {127, 0, 0, 1}};
+
 static err_t listen_address(const struct config *c, int32_t port, struct addr *out)
 {
     return err_in(network_resolve(slice_text(c->netty.bind_address), (uint16_t)port, out), "bindAddress");
@@ -125,12 +131,14 @@ static err_t start_broker(struct host *h)
 {
     struct config *c = h->broker_config;
     struct broker_options o = {.fs = fs_real(), .config = c, .seed = random_seed()};
+    uint16_t shared = one_port(h);
     err_t e = listen_address(c, c->broker.listen_port, &o.listen);
+    if (shared) o.listen = hidden;
     if (!e && c->broker.ip1) {
-        e = err_in(network_resolve(slice_text(c->broker.ip1), o.listen.port, &o.advertised), "brokerIP1");
+        e = err_in(network_resolve(slice_text(c->broker.ip1), shared ? shared : o.listen.port, &o.advertised), "brokerIP1");
         if (!is_literal(c->broker.ip1)) o.advertised_host = c->broker.ip1;
     } else if (!e) {
-        o.advertised = network_local_address(o.listen.port);
+        o.advertised = network_local_address(shared ? shared : o.listen.port);
     }
     if (!e) e = real_loop_new(&h->broker_loop);
     o.loop = h->broker_loop;
@@ -144,6 +152,7 @@ static err_t start_namesrv(struct host *h)
     struct config *c = h->namesrv_config;
     struct addr at;
     err_t e = listen_address(c, c->namesrv.listen_port, &at);
+    if (one_port(h)) at = hidden;
     if (!e) e = namesrv_new(c, fs_real(), h->loop, &h->namesrv);
     if (e) return advise(e, "listenPort");
     struct rpc_service service = namesrv_service(h->namesrv);
@@ -171,7 +180,7 @@ static err_t start_edge(struct host *h)
         o.broker = broker_local_port(h->broker);
         o.broker_at = h->broker_at;
     }
-    return advise(edge_new(&o, &h->edge), "grpcServerPort");
+    return advise(edge_new(&o, &h->edge), one_port(h) ? "onePort" : "grpcServerPort");
 }
 
 static void *run_broker(void *arg)
@@ -244,31 +253,45 @@ static void on_signal(void *ctx, int number)
 
 /* --- all of it --- */
 
-static void say_ready(const struct host *h)
+static void say_names(const struct host *h)
+{
+    char text[ADDR_TEXT_MAX];
+    struct addr at = rpc_listener_addr(h->names_port);
+    printf("  name server  %s\n", one_port(h) ? "there too" : addr_format(&at, text));
+}
+
+static void say_broker(const struct host *h)
 {
     const struct config *c = h->broker_config;
-    printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
     char text[ADDR_TEXT_MAX];
-    if (h->namesrv) {
-        struct addr at = rpc_listener_addr(h->names_port);
-        printf("  name server  %s\n", addr_format(&at, text));
-    }
-    if (h->broker) {
-        struct addr at = broker_address(h->broker);
-        printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", addr_format(&at, text), c->broker.name, c->broker.cluster,
-               c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
-        printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
-               ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
-    }
-    if (h->edge) {
-        struct addr at = edge_grpc_addr(h->edge);
-        const char *certificate = edge_certificate(h->edge);
-        printf("  gRPC         %s, %s%s%s\n", addr_format(&at, text), !certificate ? "plaintext only (tls.server.mode)" : h->proxy_config->edge.tls == TLS_ENFORCING
-               ? "TLS only with " : "plaintext, and TLS with ", certificate ? certificate : "", h->broker ? "" : ", in front of the brokers that the name servers know");
-    }
+    struct addr at = broker_address(h->broker);
+    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name, c->broker.cluster,
+           c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
+    printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
+           ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
+}
+
+static void say_edge(const struct host *h)
+{
+    char text[ADDR_TEXT_MAX];
+    struct addr at = edge_grpc_addr(h->edge);
+    const char *certificate = edge_certificate(h->edge), *how = "plaintext only (tls.server.mode)";
+    if (certificate) how = h->proxy_config->edge.tls == TLS_ENFORCING ? "TLS only with " : "plaintext, and TLS with ";
+    printf("  %s     %s, %s%s%s\n", one_port(h) ? "one port" : "gRPC    ", addr_format(&at, text), how, certificate ? certificate : "",
+           h->broker ? "" : ", in front of the brokers that the name servers know");
+}
+
+static void say_ready(const struct host *h)
+{
+    printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
+    bool shared = one_port(h);
+    if (shared) say_edge(h);
+    if (h->namesrv) say_names(h);
+    if (h->broker) say_broker(h);
+    if (h->edge && !shared) say_edge(h);
     if (h->namesrv && h->broker)
         printf("\nTry it: point any RocketMQ client at the name server 127.0.0.1:%u. Stop with ^C; 'skylark server --help' shows more.\n",
-               (unsigned)rpc_listener_addr(h->names_port).port);
+               shared ? (unsigned)one_port(h) : (unsigned)rpc_listener_addr(h->names_port).port);
     fflush(stdout);
 }
 

@@ -17,7 +17,11 @@ static int host(const char *name, enum config_owner owner, int argc, char **argv
         e = options_read(argc, argv, owner, &o[i]);
         c[i] = &o[i].config;
     }
-    if (c[2] && owner != CONFIG_PROXY && !c[2]->edge.enabled) config_done(c[2]), c[2] = NULL;
+    if (!e && c[2] && owner != CONFIG_PROXY && !c[2]->edge.enabled) {
+        if (c[2]->edge.one_port) e = err_new(ERR_CONFIG, "onePort and proxyEnable=false contradict each other: the proxy has that port");
+        config_done(c[2]);
+        c[2] = NULL;
+    }
     int status = e ? command_failed(name, e) : host_run(name, c[0], c[1], c[2]);
     for (int i = 0; i < SIDES; i++)
         if (c[i]) config_done(c[i]);
@@ -46,7 +50,8 @@ int cmd_server(int argc, char **argv)
                "Examples:\n"
                "  skylark server\n"
                "  skylark server --data /var/lib/skylark --set brokerIP1=mq.example.org\n"
-               "  skylark server -c broker.conf --set flushDiskType=ASYNC_FLUSH\n");
+               "  skylark server -c broker.conf --set flushDiskType=ASYNC_FLUSH\n"
+               "  skylark server --set onePort=9876\n");
 }
 
 int cmd_namesrv(int argc, char **argv)

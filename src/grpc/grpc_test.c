@@ -34,6 +34,26 @@ TEST(grpc, messages_larger_than_windows_and_frames_arrive_whole)
     grpc_fixture_stop(f);
 }
 
+TEST(grpc, a_large_message_does_not_wait_once_for_each_window)
+{
+    struct grpc_fixture *f = grpc_fixture_start(12, NULL);
+    struct sim_options *o = sim_tune(f->sim);
+    struct buf reply = BUF_EMPTY;
+    o->delay_min_us = o->delay_max_us = 50000;
+    o->window_min_bytes = o->window_max_bytes = 64 << 20;
+    struct grpc_client *far = grpc_fixture_client(f, NULL);
+    char *big = must_zero(4000001);
+    memset(big, 'b', 4000000);
+    int64_t began = sim_now_ms(f->sim);
+    EXPECT_EQ(grpc_client_unary(far, "/test.Things/Header", NULL, slice_text(big), &reply), GRPC_OK);
+    EXPECT(sim_now_ms(f->sim) - began < 1500);   /* 61 windows of 64 KiB would take 6 s */
+    EXPECT_EQ(f->message_bytes, 4000000);
+    buf_done(&reply);
+    free(big);
+    grpc_client_close(far);
+    grpc_fixture_stop(f);
+}
+
 TEST(grpc, many_messages_come_in_order_and_their_pins_are_released)
 {
     struct grpc_fixture *f = grpc_fixture_start(3, NULL);

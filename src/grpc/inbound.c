@@ -16,8 +16,27 @@ static void give_back(struct grpc_call *k)
     grpc_session_touch(k->conn);
 }
 
+/* A large message need not wait for the network once for each window: it is known how much comes. */
+static void open_window(struct grpc_call *k, size_t size)
+{
+    struct grpc_conn *c = k->conn;
+    if (k->promised || size <= GRPC_STREAM_WINDOW || c->promised + size > c->server->options.max_message_bytes) return;
+    k->promised = size;
+    c->promised += size;
+    nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, k->id, (int32_t)size);
+}
+
+static void close_window(struct grpc_call *k)
+{
+    if (!k->promised) return;
+    k->conn->promised -= k->promised;
+    k->promised = 0;
+    if (!k->closing) nghttp2_session_set_local_window_size(k->conn->session, NGHTTP2_FLAG_NONE, k->id, GRPC_STREAM_WINDOW);
+}
+
 void grpc_call_drop_input(struct grpc_call *k)
 {
+    close_window(k);
     k->conn->unfinished -= k->in.n;
     buf_done(&k->in);
     give_back(k);
@@ -106,8 +125,10 @@ static size_t complete(struct grpc_call *k, struct slice bytes)
     size_t want = size ? size - k->in.n : PREFIX_BYTES - k->in.n;
     size_t use = want < bytes.n ? want : bytes.n;
     keep(k, slice_of(bytes.p, use));
+    if (size && use < want) open_window(k, size);
     if (!size) size = whole_size(k, buf_slice(&k->in));   /* a message without bytes is whole with its prefix */
     if (k->over || !size || k->in.n < size) return use;
+    close_window(k);
     struct buf whole = k->in;
     k->in = BUF_EMPTY;
     k->conn->unfinished -= whole.n;

@@ -8,6 +8,8 @@
 
 #include <nghttp2/nghttp2.h>
 
+enum { GRPC_STREAM_WINDOW = 65535 };     /* of a call; wider while a large message comes */
+
 struct grpc_server {
     struct loop *loop;
     struct listener *listener;           /* NULL when draining, or without a port of its own */
@@ -47,6 +49,7 @@ struct grpc_conn {
     struct list calls;
     size_t open_calls;                   /* whose headers are in and that are not closed */
     size_t unsent;                       /* bytes in the calls' queues */
+    size_t promised;                     /* bytes of large messages, for which windows are open */
     size_t unfinished;                   /* bytes of request messages that have not come whole, or are held back */
     struct patience patience;
     int64_t quiet_ms;                    /* when the last call ended */
@@ -57,7 +60,8 @@ struct grpc_conn {
     struct timer again;                  /* a turn of its own for what one turn does not take */
     bool asked;                          /* a PING of ours is under way */
     bool broken;                         /* thrown out: nothing more is told of it */
-    bool over;                           /* nothing is left but to send what the connection has */
+    bool over;                           /* nothing is left but to send what the connection has, until over_ms */
+    int64_t over_ms;
     bool ending;                         /* GOAWAY was said: closed when the calls are over */
 };
 
@@ -89,6 +93,7 @@ struct grpc_call {
     bool packs;                          /* ... and gets packed ones */
 
     struct buf in;                       /* of a message that has not come whole, or is held back */
+    size_t promised;                     /* the size of that message, when the window is open for all of it */
     size_t owed;                         /* bytes that came and were not given back to the stream's window */
     bool held;                           /* `in` waits until less is unsent */
     bool closing;                        /* the client sends no more */

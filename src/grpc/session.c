@@ -9,8 +9,8 @@
 
 enum {
     OUT_BYTES = 1 << 20,              /* in the connection's buffer; what is beyond waits in the session */
-    CONN_WINDOW = 1 << 20,
-    STREAM_WINDOW = 65535,
+    CONN_WINDOW = 8 << 20,            /* given back at once: it bounds nothing here */
+    LINGER_MS = 1000,                 /* after a GOAWAY a client closes by itself; what it had sent before it read that is ignored */
     PATIENCE = 1000,                  /* frames that bring nothing, at once */
     PATIENCE_PER_S = 100,
     STALLED_MS = 30000,
@@ -242,14 +242,16 @@ static bool is_over(struct grpc_conn *c)
     return !nghttp2_session_want_read(c->session) || (c->ending && !c->open_calls);
 }
 
-/* The last words are on their way: they go out at the end of this turn, or when there is room for them. */
+/* The last words go out at the end of this turn, or when there is room for them; a client that is thrown out is not waited for. */
 static void end_well(struct grpc_conn *c)
 {
-    if (!conn_unsent_bytes(c->conn)) {
-        grpc_session_close(c, c->broken ? "bad manners" : "done");
-    } else if (!c->over) {
+    int64_t now = tasks_mono_ms(tasks_of(c));
+    if (!c->over) {
         c->over = true;
-        timer_start(tasks_of(c), &c->again, 0);
+        c->over_ms = now + (c->ending && !c->broken ? LINGER_MS : 0);
+        timer_start(tasks_of(c), &c->again, c->over_ms - now);
+    } else if (now >= c->over_ms && !conn_unsent_bytes(c->conn)) {
+        grpc_session_close(c, c->broken ? "bad manners" : "done");
     }
 }
 
@@ -273,7 +275,7 @@ static void begin(struct grpc_conn *c)
     const struct grpc_options *o = &c->server->options;
     nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, o->max_streams},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_STREAM_WINDOW},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)o->max_header_bytes},
     };
     nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings, sizeof settings / sizeof *settings);

@@ -34,6 +34,7 @@ struct conn {
     struct output out;          /* gathered in this turn */
     struct output writing;      /* on its way: WRITE_LATER */
     bool is_writing;
+    bool held;                  /* by its owner */
     bool paused;                /* too much is unsent: nothing is read, nor handed over */
     bool closed;
     struct timer timer;         /* paused: ends what is stalled; else: goes on with `in` in a turn of its own */
@@ -188,7 +189,7 @@ static void on_written(void *ctx)
 static size_t take_units(struct conn *c, uint8_t *p, size_t n)
 {
     size_t done = 0;
-    while (done < n && !c->closed && !c->paused) {
+    while (done < n && !c->closed && !c->paused && !c->held) {
         size_t size;
         err_t e = c->events->size(p + done, n - done, &size);
         if (e) {
@@ -258,14 +259,24 @@ static void go_on(struct conn *c)
         keep_rest(c, had.p + used, had.n - used);
         give_back(c->group, &had);
     }
-    if (!c->closed && !c->paused) stream_pause(c->stream, false);
+    if (!c->closed && !c->paused && !c->held) stream_pause(c->stream, false);
 }
 
 static void on_timer(void *ctx)
 {
     struct conn *c = ctx;
+    if (!c->paused && c->held) return;
     if (!c->paused) go_on(c);
     else c->events->end(c->ctx, err_new(ERR_BUSY, "%zu bytes of replies were not taken", conn_unsent_bytes(c)));
+}
+
+void conn_hold(struct conn *c, bool hold)
+{
+    if (c->closed || c->held == hold) return;
+    c->held = hold;
+    if (c->paused) return;
+    if (hold) stream_pause(c->stream, true);
+    else timer_start(&c->group->loop->tasks, &c->timer, 0);
 }
 
 static void on_end(void *ctx, err_t e)

@@ -46,6 +46,9 @@ struct conn *conn_new(struct conn_group *g, struct stream *s, const struct conn_
 /* Offers what is unsent once more and closes. No event comes after it; the memory is freed at the end of the turn. */
 void conn_close(struct conn *c);
 
+/* Nothing is read or handed over while it is held: for who passes units on to somebody who is slow. */
+void conn_hold(struct conn *c, bool hold);
+
 /* The buffer to append output to; conn_sent() when done. Valid until then. */
 struct buf *conn_out(struct conn *c);
 void conn_sent(struct conn *c);

@@ -34,6 +34,7 @@ struct local_pair {
     unsigned refs;                        /* open ends and letters under way; under the lock */
     struct local_end end[2];              /* 0 connected, 1 accepted */
     struct local_port *port;              /* until accepted */
+    struct addr remote;                   /* who connected */
     struct mail arrival;
 };
 
@@ -269,7 +270,7 @@ static void arrive(struct mail *m)
     struct local_port *port = pair->port;
     pair->port = NULL;
     if (port->closed) op_close(&pair->end[1].stream);
-    else port->events.accepted(port->events.ctx, &pair->end[1].stream, &here);
+    else port->events.accepted(port->events.ctx, &pair->end[1].stream, &pair->remote);
     local_port_unref(port);
     pair_unref(pair);
 }
@@ -288,13 +289,14 @@ static struct local_pair *pair_new(struct loop *connects, struct loop *accepts)
 }
 
 /* The letter is posted under the lock: after local_port_close() the loop may be gone. */
-err_t local_connect(struct loop *loop, struct local_port *p, struct stream **out)
+err_t local_connect(struct loop *loop, struct local_port *p, const struct addr *remote, struct stream **out)
 {
     struct local_pair *pair = NULL;
     pthread_mutex_lock(&p->lock);
     if (!p->closed) {
         pair = pair_new(loop, p->loop);
         pair->port = p;
+        pair->remote = remote ? *remote : here;
         p->refs++;
         tasks_post(&p->loop->tasks, &pair->arrival);
     }

@@ -13,14 +13,15 @@ enum { LOCAL_WINDOW = 512 * 1024 };
 
 struct local_port;
 
-/* Connections are given to `accepted`; their remote address is 127.0.0.1:0. The caller holds one reference. */
+/* Connections are given to `accepted`. The caller holds one reference. */
 struct local_port *local_port_new(struct loop *loop, const struct listener_events *events);
 /* No connection is accepted after it; streams stay. Drops the caller's reference. NULL is fine. */
 void local_port_close(struct local_port *p);
 struct local_port *local_port_ref(struct local_port *p);
 void local_port_unref(struct local_port *p);
 
-/* A stream to whoever has the port, usable at once. Errors: CLOSED. */
-err_t local_connect(struct loop *loop, struct local_port *p, struct stream **out) MUST_CHECK;
+/* A stream to whoever has the port, usable at once. remote is told to the other end: who is connected on behalf of somebody; NULL:
+ * 127.0.0.1:0. Errors: CLOSED. */
+err_t local_connect(struct loop *loop, struct local_port *p, const struct addr *remote, struct stream **out) MUST_CHECK;
 
 #endif

@@ -62,7 +62,7 @@ static void listen(void *ctx)
 static void connect_near(void *ctx)
 {
     struct two *t = ctx;
-    EXPECT_OK(local_connect(t->near.loop, t->port, &t->near.stream));
+    EXPECT_OK(local_connect(t->near.loop, t->port, NULL, &t->near.stream));
     stream_start(t->near.stream, &events, &t->near);
 }
 
@@ -192,7 +192,7 @@ static void connect_to_closed(void *ctx)
 {
     struct two *t = ctx;
     struct stream *s;
-    EXPECT_ERR(local_connect(t->near.loop, t->port, &s), ERR_CLOSED);
+    EXPECT_ERR(local_connect(t->near.loop, t->port, NULL, &s), ERR_CLOSED);
 }
 
 TEST(local, a_port_that_is_closed_takes_nobody_and_ends_who_is_on_the_way)
@@ -307,7 +307,7 @@ static void begin_to_tell(void *ctx)
 {
     static const struct stream_events events_of_teller = {tell_data, tell_end, tell_written};
     struct teller *t = ctx;
-    EXPECT_OK(local_connect(t->loop, t->port, &t->stream));
+    EXPECT_OK(local_connect(t->loop, t->port, NULL, &t->stream));
     stream_start(t->stream, &events_of_teller, t);
     tell(t);
 }

@@ -110,7 +110,7 @@ static void on_connected(void *ctx, err_t e, struct stream *s)
 static err_t connect_here(struct rpc_peer *p)
 {
     struct stream *s;
-    err_t e = local_connect(p->hub.loop, p->port, &s);
+    err_t e = local_connect(p->hub.loop, p->port, NULL, &s);
     if (!e) on_connected(p, NULL, s);
     return e;
 }
