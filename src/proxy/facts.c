@@ -22,6 +22,7 @@ struct fact {
     int64_t fetched_ms, used_ms;
     bool loading, doubted;
     size_t tries;             /* servers that were asked in vain */
+    bool unknown;             /* one of them said that there is no such thing */
     struct route *route;      /* of the topic, or of the cluster, while its brokers are asked */
     struct waiter on_route;
     struct list waiters;
@@ -285,7 +286,9 @@ static void ask_broker(struct fact *f);
 static void on_broker_reply(void *ctx, err_t e, const struct rpc_reply *reply)
 {
     struct fact *f = ctx;
-    if (e && !f->facts->proxy->ending) {
+    bool told = !e && reply->frame->code == RESPONSE_SUCCESS;
+    if (!told && !f->facts->proxy->ending) {
+        f->unknown = f->unknown || !e;
         err_drop(e, "another broker may know");
         f->tries++;
         ask_broker(f);
@@ -293,8 +296,7 @@ static void on_broker_reply(void *ctx, err_t e, const struct rpc_reply *reply)
     }
     route_unref(f->route);
     f->route = NULL;
-    if (e) not_loaded(f, e, false);
-    else if (reply->frame->code != RESPONSE_SUCCESS) not_loaded(f, err_new(ERR_NOT_FOUND, "%.*s", SLICE_ARG(reply->frame->remark)), true);
+    if (!told) not_loaded(f, e ? e : err_new(ERR_NOT_FOUND, NULL), false);
     else if (f->kind == TYPE) take_type(f, reply->frame->body);
     else take_group(f, reply->frame->body);
 }
@@ -313,14 +315,25 @@ static void send_question(struct fact *f, struct broker_peer *broker)
 static void ask_broker(struct fact *f)
 {
     size_t skip = f->tries;
-    for (size_t i = 0; i < f->route->part_count; i++) {
+    for (size_t i = 0; f->route && i < f->route->part_count; i++) {
         if (!f->route->parts[i].broker || skip--) continue;
         send_question(f, f->route->parts[i].broker);
         return;
     }
     route_unref(f->route);
     f->route = NULL;
-    not_loaded(f, err_new(ERR_NETWORK, "no broker answers"), false);
+    if (f->unknown) not_loaded(f, err_new(ERR_NOT_FOUND, "no broker knows %s", f->name), true);
+    else not_loaded(f, err_new(ERR_NETWORK, "no broker answers"), false);
+}
+
+/* Where the cluster has no topic of its name, whoever is known may know the group. */
+static bool ask_any_broker(struct fact *f)
+{
+    size_t at = 0;
+    struct map_entry *first = map_next(&f->facts->proxy->brokers.by_name, &at);
+    if (!first) return false;
+    send_question(f, first->value);
+    return true;
 }
 
 static void on_route(struct waiter *w, struct fact *route)
@@ -329,6 +342,8 @@ static void on_route(struct waiter *w, struct fact *route)
     if (route->value) {
         f->route = route_ref(route->value);
         ask_broker(f);
+    } else if (f->kind == GROUP && ask_any_broker(f)) {
+        log_debug("fact.no_cluster_topic cluster=\"%s\"", f->facts->proxy->cfg->cluster);
     } else {
         not_loaded(f, err_new(err_code(route->error), "%s", err_text(route->error)), err_code(route->error) == ERR_TOPIC_NOT_FOUND);
     }
@@ -372,6 +387,7 @@ static void load(struct fact *f)
 {
     struct proxy *p = f->facts->proxy;
     f->loading = true;
+    f->unknown = false;
     f->tries = 0;
     if (f->kind == ROUTE) {
         ask_namesrv(f);

@@ -309,7 +309,10 @@ static void leave_served(struct branch *b, bool more)
 
 static void note_failure(struct poll *p, struct branch *b, err_t e, const struct frame *f)
 {
-    if (e) b->broker->failed_ms = tasks_mono_ms(p->request->proxy->tasks);
+    if (e) {   /* it may be another one by now */
+        b->broker->failed_ms = tasks_mono_ms(p->request->proxy->tasks);
+        facts_doubt(&p->request->proxy->facts, p->q.topic);
+    }
     if (p->failure || p->failure_code) {
         err_drop(e, "the first failure is told");
     } else if (e) {
