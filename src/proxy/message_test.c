@@ -49,7 +49,8 @@ TEST(message, what_an_old_producer_stored_is_shown_as_well_as_can_be)
     struct message m = {
         .body = SLICE("x"), .log_offset = 255, .born_ms = -1, .reconsume_times = 2,
         .born_host = {.ip = {10, 0, 0, 7}, .port = 1234}, .store_host = {.ip = {10, 0, 0, 1}, .port = 10911},
-        .properties = SLICE("KEYS\x01" "a  b \x02TAGS\x01" "caf\xe9\x02own\x01" "1\x02own\x01" "2\x02" "DLQ_ORIGIN_TOPIC\x01t\x02" "DLQ_ORIGIN_MESSAGE_ID\x01i\x02"),
+        .properties = SLICE("KEYS\x01" "a  b \x02TAGS\x01" "caf\xe9\x02own\x01" "1\x02own\x01" "2\x02"
+                            "DLQ_ORIGIN_TOPIC\x01t\x02" "DLQ_ORIGIN_MESSAGE_ID\x01i\x02"),
     };
     struct v2_message *out = shown(&arena, &m, "Plain");
     struct v2_system_properties *s = out->system_properties;
