@@ -252,9 +252,9 @@ void poll_begin(struct request *r, const struct poll_question *q)
     p->request = r;
     p->q = *q;
     if (p->q.batch > BATCH_MAX) p->q.batch = BATCH_MAX;
-    if (q->lite) p->answered_once = true;
+    if (q->in_vain) p->answered_once = true;
     else add_branches(p, r->wanted.route);
-    if (!p->count && !q->lite) {
+    if (!p->count && !q->in_vain) {
         request_refuse(r, V2_CODE_FORBIDDEN, "no readable queue");
         return;
     }
