@@ -14,8 +14,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { SCAN_MS = 10000 };
+enum { SCAN_MS = STATS_PERIOD_MS };
 
 /* --- requests --- */
 
@@ -115,12 +116,24 @@ static void on_view_changed(void *ctx, struct member_group *g)
     if (!b->stopping) filters_follow(b->filters, slice_text(g->name), next_in_view, &walk);
 }
 
+static void sample_stats(struct broker *b)
+{
+    time_t now = (time_t)(tasks_wall_ms(b->tasks) / 1000);
+    struct tm local;
+    localtime_r(&now, &local);
+    if (b->day >= 0 && b->day != local.tm_yday)
+        stats_day_ends(&b->stats, (int64_t)store_counts(b->store).messages, metric_get(&b->metrics, METRIC_MESSAGES_OUT));
+    b->day = local.tm_yday;
+    stats_sample(&b->stats, tasks_wall_ms(b->tasks));
+}
+
 static void scan(void *ctx)
 {
     struct broker *b = ctx;
     members_expire(&b->members, b->cfg->broker.channel_expired_ms);
     locks_expire(&b->locks);
     quotas_expire(&b->quotas, tasks_mono_ms(b->tasks));
+    sample_stats(b);
     filters_tidy(b->filters, b->cfg->broker.filter_keep_ms);
     timer_start(b->tasks, &b->scan, SCAN_MS);
 }
@@ -293,6 +306,8 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     cold_control_init(&b->cold);
     locks_init(&b->locks, b->tasks);
     b->quotas = QUOTAS_EMPTY;
+    stats_init(&b->stats);
+    b->day = -1;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
     if (!e) e = listen(b);
@@ -357,6 +372,7 @@ err_t broker_free(struct broker *b)
     locks_done(&b->locks);
     cold_control_done(&b->cold);
     quotas_done(&b->quotas);
+    stats_done(&b->stats);
     refusals_done(&b->refusals);
     buf_done(&b->scratch);
     free(b);

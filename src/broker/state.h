@@ -14,6 +14,7 @@
 #include "broker/intake/refusals.h"
 #include "broker/locks/locks.h"
 #include "broker/members/members.h"
+#include "broker/stats/stats.h"
 #include "meta/delay_offsets.h"
 #include "meta/groups.h"
 #include "meta/offsets.h"
@@ -52,6 +53,8 @@ struct broker {
     int64_t fetched_bytes;              /* the disk was read for the request that goes on now; else 0 */
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
+    struct stats stats;
+    int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */
     int64_t start_ms;                   /* wall_ms */
     struct delay_levels delay_levels;   /* messageDelayLevel */
     struct delay_offsets *delay_offsets;

@@ -94,3 +94,17 @@ static const struct bean_field offset_list_rows[] = {
     ROW(offset_table, queues, "offsetTable", list, &flat_bean),
 };
 const struct bean offset_list_bean = BEAN(struct offset_table, offset_list_rows, NULL);
+
+static const struct bean_field stats_row_rows[] = {
+    ROW(broker_stats_row, average, "avgpt", double, NULL),
+    ROW(broker_stats_row, sum, "sum", i64, NULL),
+    ROW(broker_stats_row, tps, "tps", double, NULL),
+};
+static const struct bean stats_row_bean = BEAN(struct broker_stats_row, stats_row_rows, NULL);
+
+static const struct bean_field broker_stats_rows[] = {
+    ROW(broker_stats, day, "statsDay", part, &stats_row_bean),
+    ROW(broker_stats, hour, "statsHour", part, &stats_row_bean),
+    ROW(broker_stats, minute, "statsMinute", part, &stats_row_bean),
+};
+const struct bean broker_stats_bean = BEAN(struct broker_stats, broker_stats_rows, NULL);

@@ -39,6 +39,17 @@ struct offset_table {
     BEAN_LIST(struct queue_offset_row) queues;
 };
 
+/* Reply of VIEW_BROKER_STATS_DATA. */
+struct broker_stats_row {
+    double average;                 /* value of one call */
+    int64_t sum;
+    double tps;
+};
+struct broker_stats {
+    struct broker_stats_row day, hour, minute;
+};
+
+extern const struct bean broker_stats_bean;
 extern const struct bean topic_stats_bean;
 extern const struct bean consume_stats_bean;
 extern const struct bean offset_table_bean;

@@ -94,6 +94,20 @@ TEST(grpc, messages_may_be_cut_and_joined_anywhere)
     grpc_fixture_stop(f);
 }
 
+TEST(grpc, a_message_without_bytes_may_be_cut_within_its_prefix)
+{
+    struct grpc_fixture *f = grpc_fixture_start(4, NULL);
+    struct grpc_client_call *k = grpc_client_call(f->client, "/test.Things/Echo", NULL);
+    struct slice item;
+    grpc_client_send_raw(k, SLICE("\0\0"));
+    sim_run_for(f->sim, 500);
+    grpc_client_send_raw(k, SLICE("\0\0\0"));
+    EXPECT(grpc_client_message(k, WAIT_MS, &item));
+    EXPECT_EQ(item.n, 0);
+    grpc_client_cancel(k);
+    grpc_fixture_stop(f);
+}
+
 TEST(grpc, a_status_without_a_message_comes_with_its_text)
 {
     struct grpc_fixture *f = grpc_fixture_start(5, NULL);

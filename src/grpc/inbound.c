@@ -126,7 +126,8 @@ static size_t complete(struct grpc_call *k, struct slice bytes)
     size_t use = want < bytes.n ? want : bytes.n;
     keep(k, slice_of(bytes.p, use));
     if (size && use < want) open_window(k, size);
-    if (!size || use < want) return use;
+    if (!size) size = whole_size(k, buf_slice(&k->in));   /* a message without bytes is whole with its prefix */
+    if (k->over || !size || k->in.n < size) return use;
     close_window(k);
     struct buf whole = k->in;
     k->in = BUF_EMPTY;

@@ -385,16 +385,20 @@ err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_
     return e;
 }
 
-err_t topics_delete(struct topics *t, struct slice name)
+void topics_remove(struct topics *t, struct slice name)
 {
-    err_t e = topics_check_name(t, name);
-    if (e) return e;
     struct topic *topic = map_remove(&t->map, name);
-    if (!topic) return NULL;
+    if (!topic) return;
     log_info("topic.deleted topic=\"%.*s\"", SLICE_ARG(topic->config.name));
     topic_free(topic);
     changed(t, NULL);
-    return NULL;
+}
+
+err_t topics_delete(struct topics *t, struct slice name)
+{
+    err_t e = topics_check_name(t, name);
+    if (!e) topics_remove(t, name);
+    return e;
 }
 
 void topics_set_auto_create(struct topics *t, bool on) { t->options.auto_create = on; }

@@ -73,6 +73,8 @@ bool topics_is_saved(const struct topics *t, const struct topic *topic);
 err_t topics_set(struct topics *t, const struct topic_config *wanted, bool *out_changed) MUST_CHECK;
 /* Errors: INVALID for what clients may not delete. Deleting what is not there is fine. */
 err_t topics_delete(struct topics *t, struct slice name) MUST_CHECK;
+/* The broker deletes one of its own making, whatever its name. */
+void topics_remove(struct topics *t, struct slice name);
 /* Whether clients may change a topic of that name. Errors: INVALID. */
 err_t topics_check_name(const struct topics *t, struct slice name) MUST_CHECK;
 bool topics_is_system(const struct topics *t, struct slice name);

@@ -74,6 +74,7 @@ void handle_get_namesrv_config(struct namesrv *ns, struct call *call)
 {
     struct buf text = BUF_EMPTY;
     config_write(ns->config, CONFIG_NAMESRV, &text);
+    buf_printf(&text, "rocketmqHome=%s\n", ns->config->skylark.data_folder);   /* tools look for it; what is there is here */
     call_reply(call, RESPONSE_SUCCESS, NULL, NULL, NULL, buf_slice(&text));
     buf_done(&text);
 }

@@ -23,6 +23,7 @@ struct stream_of_client {
 struct client {
     char *id;
     int32_t type;                     /* V2_CLIENT_TYPE_… */
+    bool untold;                      /* it has not told its settings here: what is known comes from its heartbeats */
     bool fifo;                        /* what it says itself, for a group nobody knows */
     int32_t attempts;                 /* likewise; 0: nothing */
     int64_t request_timeout_ms;

@@ -55,14 +55,6 @@ static bool make_handle(const struct pop_reply_header *h, struct broker_peer *fr
 
 /* --- which of them the client gets --- */
 
-static bool tags_match(const struct poll_question *q, const struct message *m)
-{
-    struct slice tag = properties_get(m->properties, SLICE("TAGS"));
-    for (size_t i = 0; i < q->tag_count; i++)
-        if (slice_eq(q->tags[i], tag)) return true;
-    return !q->tag_count;
-}
-
 static bool add(struct delivery *d, const struct message *m, const struct held_message *held, int32_t reconsume_times)
 {
     struct popped place = {d->question->topic, held->text, reconsume_times};
@@ -91,7 +83,7 @@ static bool take(struct delivery *d, const struct pop_reply_header *h, struct br
     held.handle.broker = slice_text(from->name);
     buf_done(&text);
     int32_t times = count_of(h->order_count_info, m, kind);
-    if (!tags_match(q, m)) consumption_ack(from, &held, NULL, NULL);
+    if (!expression_matches(&q->filter, m)) consumption_ack(from, &held, NULL, NULL);
     else if (times >= q->attempts_max) consumption_bury(from, &held, message_id_of(&r->arena, m), NULL, NULL);
     else return add(d, m, &held, times);
     return true;

@@ -136,8 +136,8 @@ static struct buf watch_key(const struct poll *p, const struct branch *b)
 {
     const struct poll_question *q = &p->q;
     struct buf key = BUF_EMPTY;
-    buf_printf(&key, "%.*s %.*s %s %d %.*s %.*s", SLICE_ARG(q->group), SLICE_ARG(q->topic), b->broker->name, q->fifo, SLICE_ARG(q->expression_type),
-               SLICE_ARG(q->expression));
+    buf_printf(&key, "%.*s %.*s %s %d %.*s %.*s", SLICE_ARG(q->group), SLICE_ARG(q->topic), b->broker->name, q->fifo, SLICE_ARG(q->filter.type),
+               SLICE_ARG(q->filter.text));
     if (q->fifo && q->attempt_id.p) buf_printf(&key, " %.*s", SLICE_ARG(q->attempt_id));   /* it may see what others may not */
     return key;
 }
@@ -255,7 +255,7 @@ static void ask(struct watch *w, struct poll *p)
     int64_t wait_ms = left_ms(p);
     struct notification_header h = {
         .consumer_group = q->group, .topic = q->topic, .queue_id = ALL_QUEUES, .poll_time = wait_ms, .born_time = 0, .order = q->fifo,
-        .attempt_id = q->attempt_id, .exp_type = q->expression_type, .exp = q->expression, .bname = slice_text(w->broker->name),
+        .attempt_id = q->attempt_id, .exp_type = q->filter.type, .exp = q->filter.text, .bname = slice_text(w->broker->name),
         .group_order = q->fifo && w->proxy->cfg->group_order,
     };
     header_set(&h, notification, order);
@@ -395,7 +395,7 @@ static void pop(struct poll *p, struct branch *b, int64_t wait_ms)
     const struct poll_question *q = &p->q;
     struct pop_header h = {
         .consumer_group = q->group, .topic = q->topic, .queue_id = ALL_QUEUES, .max_msg_nums = q->batch, .invisible_time = q->invisible_ms,
-        .poll_time = wait_ms, .born_time = 0, .init_mode = FROM_END, .exp_type = q->expression_type, .exp = q->expression, .order = q->fifo,
+        .poll_time = wait_ms, .born_time = 0, .init_mode = FROM_END, .exp_type = q->filter.type, .exp = q->filter.text, .order = q->fifo,
         .attempt_id = q->attempt_id, .bname = slice_text(b->broker->name), .group_order = q->fifo && p->request->proxy->cfg->group_order,
     };
     header_set(&h, pop, order);

@@ -9,10 +9,11 @@
 #define SKYLARK_PROXY_POLL_H
 
 #include "proxy/consumption.h"
+#include "proxy/expression.h"
 
 struct poll_question {
     struct slice topic, group;
-    struct slice expression_type, expression;
+    struct expression filter;
     struct slice attempt_id;         /* p NULL: none */
     struct slice broker;             /* where to begin; p NULL: anywhere */
     int32_t batch;
@@ -22,8 +23,6 @@ struct poll_question {
     bool auto_renew;
     bool lite;                       /* from lite topics, of which brokers deliver nothing yet */
     int32_t attempts_max;            /* a message that was delivered so often is a dead letter */
-    struct slice *tags;              /* of a tag filter; none: all messages */
-    size_t tag_count;
 };
 
 /* Takes the request, whose route is there. */

@@ -32,18 +32,6 @@ static bool begin(void *ctx, struct grpc_call *c, struct slice method)
     return true;
 }
 
-/* A receive has but the status then. */
-static void refuse_without_id(struct request *r)
-{
-    struct v2_receive_message_response out = {.content_case = V2_RECEIVE_MESSAGE_RESPONSE_STATUS};
-    if (r->rpc->handle != serve_receive_message) {
-        request_refuse(r, V2_CODE_CLIENT_ID_REQUIRED, "client id cannot be empty");
-        return;
-    }
-    out.status = status_new(r, V2_CODE_CLIENT_ID_REQUIRED, SLICE("client id cannot be empty"));
-    request_answer(r, &out);
-}
-
 static void begin_request(struct proxy *p, struct grpc_call *c, const struct rpc_row *row, struct slice bytes)
 {
     struct request *r = request_new(p, c, row, grpc_call_header(c, "x-mq-client-id"));
@@ -57,7 +45,7 @@ static void begin_request(struct proxy *p, struct grpc_call *c, const struct rpc
         request_free(r);
         grpc_finish(c, GRPC_UNKNOWN, SLICE("Application error processing RPC"));
     } else if (is_blank(r->client_id)) {
-        refuse_without_id(r);
+        request_refuse_bare(r, V2_CODE_CLIENT_ID_REQUIRED, SLICE("client id cannot be empty"));
     } else {
         row->handle(r);
     }

@@ -47,51 +47,6 @@ static bool find_invisible(struct request *r, const struct v2_receive_message_re
     return v->question.auto_renew || check_invisible_ms(r, v->invisible_ms, r->proxy->cfg->min_invisible_ms);
 }
 
-/* "a || b": the next one, without what is around it; false at the end. */
-static bool next_tag(struct slice *rest, struct slice *out)
-{
-    while (rest->n) {
-        size_t n = 0;
-        while (n < rest->n && !(rest->p[n] == '|' && n + 1 < rest->n && rest->p[n + 1] == '|')) n++;
-        *out = slice_trim(slice_of(rest->p, n));
-        *rest = slice_skip(*rest, n < rest->n ? n + 2 : n);
-        if (out->n) return true;
-    }
-    return false;
-}
-
-static bool find_tags(struct request *r, struct slice expression, struct poll_question *q)
-{
-    struct slice tag, *tags = NULL;
-    bool any = false;
-    for (size_t i = 0; i < expression.n; i++) any = any || expression.p[i] != '|';
-    if (!any) {
-        request_refuse(r, V2_CODE_ILLEGAL_FILTER_EXPRESSION, "FilterAPI subString split error");
-        return false;
-    }
-    while (next_tag(&expression, &tag)) {
-        struct slice *place = arena_list_add(&r->arena, (void **)&tags, &q->tag_count, sizeof *place);
-        *place = tag;
-    }
-    q->tags = tags;
-    return true;
-}
-
-static bool find_filter(struct request *r, const struct v2_filter_expression *f, struct poll_question *q)
-{
-    struct slice text = f ? f->expression : (struct slice){NULL, 0};
-    if (f && f->type == V2_FILTER_TYPE_SQL) {
-        q->expression_type = SLICE("SQL92");
-        q->expression = text;
-        if (text.n) return true;
-        request_refuse(r, V2_CODE_ILLEGAL_FILTER_EXPRESSION, "Expression can't be null! SQL92");
-        return false;
-    }
-    q->expression_type = SLICE("TAG");
-    q->expression = text.n ? text : SLICE("*");
-    return slice_eq(q->expression, SLICE("*")) || find_tags(r, text, q);
-}
-
 static void with_facts(struct request *r)
 {
     struct receiving *v = r->state;
@@ -115,7 +70,7 @@ void serve_receive_message(struct request *r)
     }
     if (!find_wait(r, q, &v->question.wait_ms)) return;
     if (!check_topic(r, queue ? queue->topic : NULL) || !check_group(r, q->group)) return;
-    if (!find_invisible(r, q, v) || !find_filter(r, q->filter_expression, &v->question)) return;
+    if (!find_invisible(r, q, v) || !expression_read(r, q->filter_expression, &v->question.filter)) return;
     if (q->batch_size < 0) {
         request_refuse(r, V2_CODE_INTERNAL_SERVER_ERROR, "batch_size is negative");
         return;

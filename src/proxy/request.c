@@ -90,10 +90,14 @@ void request_answer(struct request *r, const void *response)
 static void answer_status(struct request *r, int32_t code, struct slice text)
 {
     void *response = request_take(r, r->rpc->response->size);
-    assert(r->rpc->response->fields[0].part == &v2_status_pb);
-    *(struct v2_status **)(void *)((uint8_t *)response + r->rpc->response->fields[0].at) = status_new(r, code, text);
+    const struct pb_field *status = &r->rpc->response->fields[0];
+    assert(status->part == &v2_status_pb);
+    *(struct v2_status **)(void *)((uint8_t *)response + status->at) = status_new(r, code, text);
+    if (status->case_at != PB_NOWHERE) *(int32_t *)(void *)((uint8_t *)response + status->case_at) = (int32_t)status->number;
     request_answer(r, response);
 }
+
+void request_refuse_bare(struct request *r, int32_t code, struct slice text) { answer_status(r, code, text); }
 
 static void refuse(struct request *r, int32_t code, struct slice text)
 {

@@ -83,6 +83,8 @@ err_t request_keep(struct request *r, struct slice bytes, const struct pb_messag
 void request_answer(struct request *r, const void *response);
 /* An answer with a status and nothing else. */
 void request_refuse(struct request *r, int32_t code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same, and nothing behind it, also of a receive. */
+void request_refuse_bare(struct request *r, int32_t code, struct slice text);
 /* The same, from an error of this process. Takes e. */
 void request_fail(struct request *r, err_t e);
 /* The same, from a broker's reply that is no success. */

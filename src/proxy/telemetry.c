@@ -124,7 +124,7 @@ static void keep(struct proxy *p, struct stream_of_client *s, struct slice id, c
     c->type = settings->client_type;
     c->request_timeout_ms = duration_ms(settings->request_timeout, &timeout_ms) ? timeout_ms : 0;
     c->attempts = settings->backoff_policy ? settings->backoff_policy->max_attempts : 0;
-    c->fifo = false;
+    c->fifo = c->untold = false;
     if (settings->pub_sub_case == V2_SETTINGS_PUBLISHING) {
         for (size_t i = 0; i < settings->publishing->topics.count; i++) {
             struct slice topic = settings->publishing->topics.items[i].name;

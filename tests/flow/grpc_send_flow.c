@@ -286,6 +286,34 @@ TEST(grpc_send, every_field_becomes_its_property)
     grpc_world_stop(w);
 }
 
+/* What the original stores for each kind of message; INNER_MULTI_DISPATCH and the like are a broker's. */
+TEST(grpc_send, every_kind_of_message_has_its_properties)
+{
+    struct grpc_world *w = grpc_world_simple();
+    struct message got;
+    world_topic(w, "Ranked", 1, "+message.type=PRIORITY");
+    world_topic(w, "Later", 1, "+message.type=DELAY");
+    struct v2_message *m = message(w, "Ranked");
+    m->system_properties->has_priority = true;
+    m->system_properties->priority = 3;
+    m->system_properties->has_delivery_attempt = true;
+    m->system_properties->delivery_attempt = 2;
+    EXPECT_EQ(world_send(w, m)->status->code, V2_CODE_OK);
+    EXPECT(world_pull(w, 0, "Ranked", 0, 0, &got));
+    expect_property(&got, "_SYS_MSG_PRIORITY_", "3");
+    expect_property(&got, "RECONSUME_TIME", "2");
+    m = message(w, "Later");
+    m->system_properties->delivery_timestamp = in_ms(w, 2000);
+    char deliver[24];
+    snprintf(deliver, sizeof deliver, "%lld", (long long)m->system_properties->delivery_timestamp->seconds * 1000 + m->system_properties->delivery_timestamp->nanos / 1000000);
+    EXPECT_EQ(world_send(w, m)->status->code, V2_CODE_OK);
+    sim_run_for(w->sim, 6000);
+    EXPECT(world_pull(w, 0, "Later", 0, 0, &got));
+    expect_property(&got, "TIMER_DELIVER_MS", deliver);
+    expect_property(&got, "PGROUP", "Later");
+    grpc_world_stop(w);
+}
+
 TEST(grpc_send, without_a_born_host_it_is_the_clients_address)
 {
     struct grpc_world *w = grpc_world_simple();

@@ -14,6 +14,23 @@ static const char *const broker_names[WORLD_BROKERS_MAX] = {"broker-a", "broker-
 
 /* --- start --- */
 
+/* As flow.c does it: with FLOW_EVICTS, now and then nothing is in memory any more. */
+static void evict(void *ctx)
+{
+    enum { TURNS = 7 };
+    struct world_broker *b = ctx;
+    if (++b->turns % TURNS) return;
+    sim_fs_evict(b->disk, "/store/commitlog");
+    sim_fs_evict(b->disk, "/store/consumequeue");
+}
+
+static void evict_from_now_on(struct world_broker *b)
+{
+    if (!getenv("FLOW_EVICTS")) return;
+    b->evicts = (struct turn_hook){.run = evict, .ctx = b};
+    tasks_on_turn_end(rpc_tasks(b->loop), &b->evicts);
+}
+
 static void set(struct config *c, const char *pair)
 {
     const char *mark = strchr(pair, '=');
@@ -94,6 +111,7 @@ struct grpc_world *grpc_world_start(const struct world_options *o)
 {
     struct grpc_world *w = must_zero(sizeof *w);
     struct sim_options sim = sim_options_default(o->seed);
+    if (getenv("FLOW_EVICTS")) sim.window_min_bytes = sim.window_max_bytes;   /* an answer that waits for its client is not fetched again */
     w->sim = sim_new(&sim);
     w->arena = ARENA_EMPTY;
     w->arena.limit = (size_t)1 << 30;
@@ -111,6 +129,7 @@ struct grpc_world *grpc_world_start(const struct world_options *o)
         b->loop = sim_loop_new(b->process);
         b->disk = sim_fs_new(o->seed + (uint64_t)i + 1);
         sim_call(b->loop, start_broker, &s);
+        evict_from_now_on(b);
         b->caller = caller_open(w->sim, w->client_loop, broker_ips[i], BROKER_PORT);
     }
     struct starting s = {.world = w, .settings = o->proxy};

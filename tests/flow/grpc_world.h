@@ -28,6 +28,8 @@ struct world_broker {
     struct config config;
     struct broker *broker;
     struct caller *caller;          /* for requests of tools */
+    struct turn_hook evicts;
+    uint64_t turns;
 };
 
 struct grpc_world {

@@ -35,6 +35,7 @@ void handle_delete_group(struct broker *b, struct call *call)
     }
     broker_group_deleted(b, h.group_name);
     if (groups_delete(b->groups, h.group_name)) log_info("group.deleted group=\"%.*s\"", SLICE_ARG(h.group_name));
+    stats_forget_group(&b->stats, h.group_name);
     if (h.clean_offset) offsets_remove_group(b->offsets, h.group_name);
     groups_when_saved(b->groups, reply_when_saved(call));
 }

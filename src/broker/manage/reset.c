@@ -61,6 +61,7 @@ static void reset_here(struct broker *b, const struct reset_offset_header *h, co
         log_info("offset.reset group=\"%.*s\" topic=\"%.*s\" queue=%d offset=%lld", SLICE_ARG(h->group), SLICE_ARG(h->topic), row->queue.queue_id,
                  (long long)row->offset);
     }
+    offsets_flush(b->offsets);
 }
 
 /* --- useServerSideResetOffset=false: the consumers do it themselves --- */

@@ -40,7 +40,9 @@ void handle_topic_stats(struct broker *b, struct call *call)
         return;
     }
     struct arena arena = ARENA_EMPTY;
-    struct topic_stats stats = {.put_tps = 0};
+    struct stats_sum puts;
+    stats_of(&b->stats, TOPIC_PUT_NUMS, h.topic, SPAN_MINUTE, &puts);
+    struct topic_stats stats = {.put_tps = puts.per_second};
     for (int32_t i = 0; i < queues_of(&t->config); i++) put_topic_offsets(b, t, i, &arena, &stats);
     if (!disk_again(b, call)) reply_bean(call, NULL, NULL, &topic_stats_bean, &stats);
     arena_done(&arena);
@@ -74,6 +76,7 @@ static void put_topic_progress(struct broker *b, struct slice group, struct slic
 {
     const struct topic *t = topics_find(b->topics, topic);
     if (!t || !is_consumed(b, group, topic)) return;
+    stats->tps += stats_group_rate(&b->stats, topic, group);
     for (int32_t i = 0; i < t->config.read_queues; i++) put_consume_offsets(b, topic, group, i, arena, stats);
 }
 

@@ -3,6 +3,7 @@
 #include "rpc/reply.h"
 
 #include "base/log.h"
+#include "codec/pop_info.h"
 #include "meta/attributes.h"
 #include "meta/names.h"
 
@@ -88,6 +89,43 @@ void handle_create_topics(struct broker *b, struct call *call)
 
 /* --- delete --- */
 
+static void forget_topic(struct broker *b, struct slice name)
+{
+    store_delete_topic(b->store, name);
+    offsets_remove_topic(b->offsets, name);
+    stats_forget_topic(&b->stats, name);
+    broker_topic_deleted(b, name);
+    hold_drop_topic(&b->hold, name);
+}
+
+/* Of the older naming, the name may be that of another topic of another group. */
+static bool is_retry_of(const struct broker *b, enum pop_kind kind, struct slice name, struct slice group, struct slice topic)
+{
+    if (!topics_find(b->topics, name)) return false;
+    return kind == POP_RETRY_V2 || offsets_find(b->offsets, topic, group) || offsets_find(b->offsets, name, group);
+}
+
+static void delete_retry_topic(struct broker *b, enum pop_kind kind, struct slice group, struct slice topic)
+{
+    struct buf name = BUF_EMPTY;
+    pop_topic_name(kind, group, topic, &name);
+    if (is_retry_of(b, kind, buf_slice(&name), group, topic)) {
+        topics_remove(b->topics, buf_slice(&name));
+        forget_topic(b, buf_slice(&name));
+    }
+    buf_done(&name);
+}
+
+/* Those that pop made. */
+static void delete_retry_topics(struct broker *b, struct slice topic)
+{
+    const struct group *group;
+    for (size_t at = 0; (group = groups_next(b->groups, &at));) {
+        delete_retry_topic(b, POP_RETRY_V1, group->config.name, topic);
+        delete_retry_topic(b, POP_RETRY_V2, group->config.name, topic);
+    }
+}
+
 void handle_delete_topic(struct broker *b, struct call *call)
 {
     struct delete_topic_header h;
@@ -100,10 +138,9 @@ void handle_delete_topic(struct broker *b, struct call *call)
         call_fail(call, e);
         return;
     }
-    store_delete_topic(b->store, name);
-    offsets_remove_topic(b->offsets, name);
-    broker_topic_deleted(b, name);
-    hold_drop_topic(&b->hold, name);
+    if (b->cfg->broker.clear_retry_topics) delete_retry_topics(b, name);
+    forget_topic(b, name);
+    offsets_flush(b->offsets);   /* a topic of that name that is made again begins anew, also after a crash */
     topics_when_saved(b->topics, reply_when_saved(call));
 }
 

@@ -269,15 +269,15 @@ static void supersede(struct leases *l, struct lease_queue *q, const struct pop_
         struct check_point *old = leases_find_message(q, r->start_offset + r->diffs[i], &at);
         if (!old || old == by) continue;
         leases_ack(l, old, at);
-        old->superseded |= (uint32_t)1 << at;
+        old->untold |= (uint32_t)1 << at;
     }
 }
 
 static void again(struct leases *l, struct check_point *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        if (p->superseded >> i & 1) leases_unack(l, p, i);
-    p->superseded = 0;
+        if (p->untold >> i & 1) leases_unack(l, p, i);
+    p->untold = 0;
 }
 
 static void apply_point(struct leases *l, const struct pop_record *r, struct slice own_broker)
@@ -308,7 +308,7 @@ void leases_apply(struct leases *l, const struct pop_record *r, struct slice own
         int at = leases_index(p, r->offsets[i]);
         if (at < 0) continue;
         leases_ack(l, p, (size_t)at);
-        p->superseded &= ~((uint32_t)1 << at);
+        p->untold &= ~((uint32_t)1 << at);
     }
     if (p && leases_is_over(p)) leases_remove(l, p);
 }
@@ -327,7 +327,8 @@ static void encode_point(const struct check_point *p, struct buf *out)
     buf_put_be64(out, (uint64_t)p->pop_ms);
     buf_put_be64(out, (uint64_t)p->invisible_ms);
     buf_put_be32(out, (uint32_t)p->revive_queue);
-    buf_put_be32(out, p->acked & ~p->superseded);
+    buf_put_be32(out, p->acked);
+    buf_put_be32(out, p->untold);
     buf_put_u8(out, p->suspend);
     put_name(out, slice_text(p->broker ? p->broker : ""));
     buf_put_u8(out, p->count);
@@ -389,6 +390,7 @@ static bool decode_point(struct leases *l, struct lease_queue *q, struct slice *
     r.invisible_ms = (int64_t)take64(rest);
     r.revive_queue = (int32_t)take32(rest);
     r.acked = take32(rest);
+    uint32_t untold = take32(rest);
     r.suspend = take8(rest);
     r.broker = take_name(rest);
     r.count = take8(rest);
@@ -396,6 +398,7 @@ static bool decode_point(struct leases *l, struct lease_queue *q, struct slice *
     for (size_t i = 0; i < r.count; i++) r.diffs[i] = (int32_t)take32(rest);
     struct check_point *p = rest->p ? leases_add(l, q, &r) : NULL;
     if (!p) return false;
+    p->untold = untold & p->acked;
     if (r.broker.n) p->broker = must_dup(r.broker);
     return true;
 }

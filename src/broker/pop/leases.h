@@ -41,7 +41,7 @@ struct check_point {
     bool recent;                /* it was due before a start: its messages may be in the retry topic already */
     uint8_t count;
     uint32_t acked;             /* bits of messages that are out no more */
-    uint32_t superseded;        /* of these: handed out again before an acknowledgement was written */
+    uint32_t untold;            /* of these: the log does not say so yet */
     uint32_t busy;              /* acknowledgements that are not stored yet */
     struct revive_mark *mark;   /* the owner's, as is the next */
     struct revival *revival;
@@ -81,7 +81,7 @@ uint32_t leases_all(const struct check_point *p);
 /* Nothing of it is out, and nobody works on it. */
 static inline bool leases_is_over(const struct check_point *p)
 {
-    return p->acked == leases_all(p) && !p->superseded && !p->storing && !p->busy && !p->revival;
+    return p->acked == leases_all(p) && !p->untold && !p->storing && !p->busy && !p->revival;
 }
 
 /* The message is out no more, or (it turned out that its acknowledgement was not stored) it still is. */

@@ -65,10 +65,12 @@ err_t pop_store(struct pop *p, const struct pop_record *r, int32_t revive_queue,
 {
     struct broker *b = p->broker;
     struct buf body = BUF_EMPTY, properties = BUF_EMPTY;
+    int64_t now_ms = tasks_wall_ms(b->tasks);
+    if (r->kind != POP_POINT && deliver_ms <= now_ms) deliver_ms = now_ms + 1;   /* through the wheel, behind its check point: before it, it would be nobody's */
     pop_record_write(r, &body);
     put_properties(r, deliver_ms, &properties);
     struct message m = {
-        .topic = slice_text(p->revive_topic), .queue_id = revive_queue, .born_ms = tasks_wall_ms(b->tasks), .born_host = b->advertised,
+        .topic = slice_text(p->revive_topic), .queue_id = revive_queue, .born_ms = now_ms, .born_host = b->advertised,
         .body = buf_slice(&body), .properties = buf_slice(&properties),
     };
     err_t e = intake_put(b, &m, done, ctx, out);
@@ -162,7 +164,7 @@ static void drop_point(struct pop *p, struct check_point *point)
 {
     pop_store_ack(p, point, leases_all(point) & ~point->acked);
     for (size_t i = 0; i < point->count; i++) leases_ack(&p->leases, point, i);
-    point->superseded = 0;
+    point->untold = 0;
     point->next_offset = -1;   /* where the group goes on is settled otherwise */
     pop_settle(p, point);
 }
@@ -184,9 +186,34 @@ static void store_mark(struct pop *p, struct slice topic, struct slice group, in
     rebuild_changed(p);
 }
 
+/* Done once it is known what is out. */
+struct early {
+    struct list_node node;
+    struct slice topic, group;       /* behind it; p NULL: none */
+    int32_t queue_id;                /* -1: all of the topic, or of the group */
+    int64_t offset;
+};
+
+static void keep_for_later(struct pop *p, struct slice topic, struct slice group, int32_t queue_id, int64_t offset)
+{
+    struct early *e = must_zero(sizeof *e + topic.n + group.n);
+    uint8_t *texts = (uint8_t *)(e + 1);
+    if (topic.n) memcpy(texts, topic.p, topic.n);
+    if (group.n) memcpy(texts + topic.n, group.p, group.n);
+    e->topic = topic.p ? slice_of(texts, topic.n) : topic;
+    e->group = group.p ? slice_of(texts + topic.n, group.n) : group;
+    e->queue_id = queue_id;
+    e->offset = offset;
+    list_add(&p->early, &e->node);
+}
+
 void pop_offset_reset(struct pop *p, struct slice topic, struct slice group, int32_t queue_id, int64_t offset)
 {
     if (!p) return;
+    if (!p->ready) {
+        keep_for_later(p, topic, group, queue_id, offset);
+        return;
+    }
     struct lease_queue *q = leases_queue(&p->leases, topic, group, queue_id, false);
     order_clear(&p->order, topic, group, queue_id);
     if (q) {
@@ -201,6 +228,10 @@ static void forget(struct pop *p, struct slice topic, struct slice group)
 {
     struct map_entry *e;
     bool any = false;
+    if (!p->ready) {
+        keep_for_later(p, topic, group, -1, 0);
+        return;
+    }
     for (size_t at = 0; (e = map_next(&p->leases.queues, &at));) {
         struct lease_queue *q = e->value;
         if (topic.p ? !slice_eq(q->topic, topic) : !slice_eq(q->group, group)) continue;
@@ -228,6 +259,17 @@ size_t pop_in_flight(const struct pop *p, struct slice topic, struct slice group
     return (q ? q->out : 0) + (p ? order_in_flight(&p->order, topic, group, queue_id) : 0);
 }
 
+static void do_early(struct pop *p)
+{
+    while (!list_empty(&p->early)) {
+        struct early *e = LIST_OWNER(list_first(&p->early), struct early, node);
+        list_remove(&e->node);
+        if (e->queue_id >= 0) pop_offset_reset(p, e->topic, e->group, e->queue_id, e->offset);
+        else forget(p, e->topic, e->group);
+        free(e);
+    }
+}
+
 void pop_show(const struct pop *p)
 {
     metric_set(&p->broker->metrics, METRIC_POP_OUT, (int64_t)p->leases.out);
@@ -241,6 +283,7 @@ static void on_unlock(void *ctx);
 static void begin(struct pop *p)
 {
     p->ready = true;
+    do_early(p);
     revive_log_begin(p);
     pop_arm(p);
     on_unlock(p);
@@ -268,6 +311,7 @@ err_t pop_new(struct broker *b, struct pop **out)
     p->leases = LEASES_EMPTY;
     p->points = p->foreign = MAP_EMPTY;
     list_init(&p->late);
+    list_init(&p->early);
     list_init(&p->scanning);
     list_init(&p->revivals);
     list_init(&p->foreign_order);
@@ -305,6 +349,11 @@ err_t pop_free(struct pop *p, bool clean)
 {
     if (!p) return NULL;
     revive_free(p);
+    while (!list_empty(&p->early)) {
+        struct list_node *node = list_first(&p->early);
+        list_remove(node);
+        free(LIST_OWNER(node, struct early, node));
+    }
     err_t e = rebuild_free(p, clean), saved = order_close(&p->order);
     if (!e) e = saved;
     else err_drop(saved, "the first error is told");

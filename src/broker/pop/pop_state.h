@@ -70,6 +70,8 @@ struct pop {
 
     /* Requests that came before it was ready. */
     struct list late;
+    /* … and what an administrator did by then. */
+    struct list early;
     /* Pops between two slices of a scan. */
     struct list scanning;
 

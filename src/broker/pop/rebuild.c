@@ -178,8 +178,8 @@ static void settle_points(struct pop *p, struct lease_queue *q)
     int64_t now_ms = tasks_wall_ms(p->broker->tasks);
     LIST_EACH(&q->points, node) {
         struct check_point *point = LIST_OWNER(node, struct check_point, in_queue);
-        if (point->superseded) pop_store_ack(p, point, point->superseded);
-        point->superseded = 0;
+        if (point->untold) pop_store_ack(p, point, point->untold);
+        point->untold = 0;
         point->recent = p->came && leases_due_ms(point) <= now_ms;
         p->recent += point->recent;
         pop_settle(p, point);

@@ -120,10 +120,24 @@ static void revival_free(struct revival *r)
     pop_arm(p);
 }
 
+static void try_later(struct revival *r)
+{
+    if (r->waits || r->pop->stopped) return;
+    r->waits = true;
+    timer_start(r->pop->broker->tasks, &r->again, REFUSED_MS);
+}
+
 static void told(void *ctx, err_t e)
 {
     struct revival *r = ctx;
-    err_drop(e, "a start finds the messages in the retry topic");
+    bool lost = e && err_code(e) != ERR_FLUSH_DISK_TIMEOUT;
+    err_drop(e, "it is told again, if it was not stored");
+    if (lost && !r->pop->stopped) {
+        r->ending = false;
+        try_later(r);
+        return;
+    }
+    if (!lost) r->point->untold &= ~r->done;
     revival_free(r);
 }
 
@@ -142,8 +156,12 @@ static void finish(struct revival *r)
     for (size_t i = 0; i < point->count; i++)
         if (r->done >> i & 1) offsets[record.offset_count++] = leases_offset(point, i);
     record.kind = record.offset_count == 1 ? POP_ACK : POP_BATCH_ACK;
-    err_t e = record.offset_count && !p->stopped ? pop_store(p, &record, point->revive_queue, leases_due_ms(point), told, r, &r->appended) : NULL;
-    if (e || !record.offset_count || p->stopped) told(r, e);
+    if (p->stopped) {
+        revival_free(r);   /* the snapshot tells, and a start writes it down */
+        return;
+    }
+    err_t e = record.offset_count ? pop_store(p, &record, point->revive_queue, leases_due_ms(point), told, r, &r->appended) : NULL;
+    if (e || !record.offset_count) told(r, e);
 }
 
 static void on_fetched(struct disk_wait *w, bool stopping)
@@ -169,17 +187,11 @@ static void on_again(void *ctx)
     go_on(r);
 }
 
-static void try_later(struct revival *r)
-{
-    if (r->waits || r->pop->stopped) return;
-    r->waits = true;
-    timer_start(r->pop->broker->tasks, &r->again, REFUSED_MS);
-}
-
 static void is_out_no_more(struct revival *r, size_t at)
 {
     leases_ack(&r->pop->leases, r->point, at);
     r->done |= (uint32_t)1 << at;
+    r->point->untold |= (uint32_t)1 << at;
 }
 
 static void put_done(void *ctx, err_t e)
@@ -190,6 +202,7 @@ static void put_done(void *ctx, err_t e)
     r->putting--;
     if (lost) {
         r->done &= ~((uint32_t)1 << put->at);
+        r->point->untold &= ~((uint32_t)1 << put->at);
         leases_unack(&r->pop->leases, r->point, put->at);
         if (put->at < r->at) r->at = put->at;
         try_later(r);

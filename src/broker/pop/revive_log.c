@@ -18,6 +18,7 @@ struct foreign {
     struct revive_mark *mark;
     struct buf key;
     struct pop_record record;        /* its texts lie in the key */
+    int64_t told_ms;                 /* acknowledgements written before it came are due by then */
 };
 
 /* --- how far the group is --- */
@@ -92,6 +93,8 @@ static void add_foreign(struct revive_queue *q, const struct pop_record *r, int6
         return;
     }
     f->mark = mark_new(q, offset);
+    f->told_ms = tasks_wall_ms(p->broker->tasks) + 1;
+    if (f->told_ms < r->pop_ms + r->invisible_ms) f->told_ms = r->pop_ms + r->invisible_ms;
     map_put(&p->foreign, buf_slice(&f->key), f);
     list_add(&p->foreign_order, &f->node);
     if (!p->foreign_timer.armed) timer_start(p->broker->tasks, &p->foreign_timer, LOOK_MS);
@@ -131,8 +134,7 @@ static void look_at_foreign(void *ctx)
     bool up = is_read_up(p);
     LIST_EACH(&p->foreign_order, node) {
         struct foreign *f = LIST_OWNER(node, struct foreign, node);
-        int64_t due_ms = f->record.pop_ms + f->record.invisible_ms;
-        if (up && due_ms <= now_ms && broker_has_delivered(p->broker, due_ms)) adopt(p, f);
+        if (up && f->told_ms <= now_ms && broker_has_delivered(p->broker, f->told_ms)) adopt(p, f);
     }
     pop_arm(p);
     if (!list_empty(&p->foreign_order)) timer_start(p->broker->tasks, &p->foreign_timer, LOOK_MS);

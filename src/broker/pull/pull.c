@@ -150,12 +150,24 @@ static void stop_if_slow(struct broker *b, const struct pull_header *h, int64_t 
     groups_disable(b->groups, h->consumer_group);
 }
 
+static void count_get(struct broker *b, const struct pull_header *h, const struct read_result *r)
+{
+    metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
+    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
+    if (!r->messages) {
+        stats_add(&b->stats, STATS_GET_MISSES, b->cluster, 1);
+        return;
+    }
+    stats_add_for_group(&b->stats, GROUP_GET_NUMS, h->topic, h->consumer_group, r->messages);
+    stats_add_for_group(&b->stats, GROUP_GET_SIZE, h->topic, h->consumer_group, (int64_t)r->bytes);
+    stats_add(&b->stats, BROKER_GET_NUMS, b->cluster, r->messages);
+}
+
 static void answer(struct broker *b, struct call *call, const struct pull_header *h, struct read_result *r)
 {
     if (r->status == READ_FOUND) stop_if_slow(b, h, r->behind_bytes);
     note(b, call, h, r->next_offset, code_of(r->status, h->queue_offset), r->messages);
-    metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
-    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
+    count_get(b, h, r);
     reply_pull(b, call, h, code_of(r->status, h->queue_offset), status_names[r->status], r);
 }
 

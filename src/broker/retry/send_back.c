@@ -141,7 +141,8 @@ static err_t try_again(struct broker *b, struct call *call, const struct send_ba
     err_t e = intake_put(b, &again, send_back_done, s, &s->appended);
     buf_done(&text);
     if (e) free(s);
-    else if (why) intake_tell_dead_letter(b, h->group, first_topic(m), properties_get(m->properties, SLICE("UNIQ_KEY")), why);
+    else stats_add_for_group(&b->stats, SNDBCK_PUT_NUMS, first_topic(m), h->group, 1);
+    if (!e && why) intake_tell_dead_letter(b, h->group, first_topic(m), properties_get(m->properties, SLICE("UNIQ_KEY")), why);
     return e;
 }
 

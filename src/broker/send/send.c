@@ -20,6 +20,7 @@ enum { UNIQUE_KEY_MAX = 64, BATCH_MESSAGES_MAX = 65536 };
 struct pending_send {
     struct broker *broker;
     struct call *call;
+    int64_t begun_ms;                   /* mono_ms */
     int32_t queue_id;
     struct appended appended;
     struct buf batch_ids;               /* of a batch: all ids, with commas; else empty */
@@ -70,6 +71,7 @@ static void pending_free(struct pending_send *p)
 static void send_done(void *ctx, err_t e)
 {
     struct pending_send *p = ctx;
+    stats_put_took(&p->broker->stats, tasks_mono_ms(p->broker->tasks) - p->begun_ms);
     if (!e) send_reply(p, RESPONSE_SUCCESS, NULL);
     else if (err_code(e) == ERR_FLUSH_DISK_TIMEOUT) send_reply(p, RESPONSE_FLUSH_DISK_TIMEOUT, err_text(e)), err_free(e);
     else send_failed(p->broker, p->call, e);
@@ -81,6 +83,7 @@ static struct pending_send *pending_new(struct broker *b, struct call *call, con
     struct pending_send *p = must_alloc(sizeof *p);
     p->broker = b;
     p->call = call;
+    p->begun_ms = tasks_mono_ms(b->tasks);
     p->queue_id = h->queue_id;
     p->batch_ids = p->recall_handle = BUF_EMPTY;
     p->one_record = false;
@@ -100,6 +103,14 @@ static void put_recall_handle(struct broker *b, const struct message *m, struct 
     struct recall_handle handle = {topic, slice_text(b->cfg->broker.name), buf_slice(&time), unique_key};
     recall_handle_encode(&handle, out);
     buf_done(&time);
+}
+
+/* What the topic took, for tools. */
+static void count_put(struct broker *b, struct slice topic, int64_t messages, int64_t bytes)
+{
+    stats_add(&b->stats, TOPIC_PUT_NUMS, topic, messages);
+    stats_add(&b->stats, TOPIC_PUT_SIZE, topic, bytes);
+    stats_add(&b->stats, BROKER_PUT_NUMS, b->cluster, messages);
 }
 
 static err_t send_one(struct broker *b, struct call *call, const struct send_header *h, const struct topic *topic)
@@ -125,6 +136,7 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     if (!e) put_recall_handle(b, &m, h->topic, unique_key, &p->recall_handle);
     if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
     if (e) pending_free(p);   /* refused: send_done will not run */
+    else count_put(b, topic->config.name, 1, p->appended.size);
     buf_done(&text);
     return e;
 }
@@ -177,8 +189,10 @@ static err_t append_batch(struct broker *b, struct call *call, const struct send
     struct appended *appended = must_alloc(count * sizeof *appended);
     struct pending_send *p = pending_new(b, call, h, known->unique_key);
     err_t e = store_append(b->store, (const struct message *)(const void *)messages->p, count, intake_waits(known), send_done, p, appended);
+    int64_t bytes = 0;
+    for (size_t i = 0; !e && i < count; i++) bytes += appended[i].size;
     if (e) pending_free(p);
-    else put_batch_ids(p, appended, count);
+    else put_batch_ids(p, appended, count), count_put(b, h->topic, (int64_t)count, bytes);
     free(appended);
     return e;
 }
@@ -196,6 +210,7 @@ static err_t append_as_one(struct broker *b, struct call *call, const struct sen
     p->one_record = true;
     e = store_append(b->store, &m, 1, intake_waits(known), send_done, p, &p->appended);
     if (e) pending_free(p);
+    else count_put(b, topic->config.name, (int64_t)count, p->appended.size);
     return e;
 }
 
