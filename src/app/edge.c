@@ -2,6 +2,7 @@
 
 #include "app/certificate.h"
 #include "app/one_port.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "codec/proto/descriptors.h"
 #include "grpc/grpc.h"
@@ -35,7 +36,7 @@ struct edge {
     size_t service_count;
     struct grpc_server *grpc;
     struct one_port *one_port;        /* NULL: gRPC has a port of its own */
-    struct mail stop;
+    struct mail stop, hurry;
     struct timer grace;
     bool told;                        /* to stop */
     bool closed;
@@ -187,8 +188,21 @@ static void begin_stop(struct mail *m)
     health_leave(e->health);
     proxy_leave(e->proxy);
     if (e->one_port) one_port_leave(e->one_port);
+    if (grpc_server_calls(e->grpc)) log_info("grpc.draining calls=%zu seconds=%lld", grpc_server_calls(e->grpc), (long long)e->config->edge.shutdown_s);
     grpc_server_on_drained(e->grpc, on_drained, e);
     grpc_server_drain(e->grpc);
+}
+
+static void end_now(struct mail *m)
+{
+    struct edge *e = LIST_OWNER(m, struct edge, hurry);
+    if (!e->closed) timer_start(&e->loop->tasks, &e->grace, 0);
+}
+
+void edge_hurry(struct edge *e)
+{
+    e->hurry.deliver = end_now;
+    tasks_post(&e->loop->tasks, &e->hurry);
 }
 
 void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped)

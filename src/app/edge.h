@@ -29,6 +29,8 @@ struct addr edge_grpc_addr(const struct edge *e);
 const char *edge_certificate(const struct edge *e);
 /* Takes no new calls, gives those under way grpcShutdownTimeSeconds, ends; then `stopped` is posted to `tasks`. */
 void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped);
+/* After edge_stop(): calls under way are given no more time. Once. Thread: as edge_stop. */
+void edge_hurry(struct edge *e);
 /* After `stopped`, or without it when nobody told it to stop. NULL is fine. */
 void edge_free(struct edge *e);
 

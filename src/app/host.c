@@ -40,7 +40,7 @@ struct host {
     bool broker_runs;
     struct mail stop_broker;     /* to the broker's loop */
     struct mail broker_stopped;  /* and back */
-    bool stopping;
+    bool stopping, hurried;
     bool failed;                 /* the start did, after some threads ran */
     int64_t began_ms;
 };
@@ -231,6 +231,14 @@ static void edge_has_stopped(struct mail *m)
     stop_what_is_behind(h);
 }
 
+/* A second signal: gRPC calls that are waited for end now. */
+static void hurry(struct host *h)
+{
+    if (h->hurried || !h->edge) return;
+    h->hurried = true;
+    edge_hurry(h->edge);
+}
+
 static void on_signal(void *ctx, int number)
 {
     struct host *h = ctx;
@@ -240,7 +248,10 @@ static void on_signal(void *ctx, int number)
         err_free(e);
         return;
     }
-    if (h->stopping) return;
+    if (h->stopping) {
+        hurry(h);
+        return;
+    }
     h->stopping = true;
     log_info("process.stopping signal=%s", number == SIGTERM ? "TERM" : "INT");
     if (!h->edge) {
