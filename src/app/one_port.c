@@ -14,11 +14,12 @@ struct one_port {
     struct addr at;
     struct sniffer sniffer;
     struct rpc_relay *relay;
+    struct local_port *namesrv, *broker;
     struct grpc_server *grpc;
 };
 
 /* No code is known to both. */
-static size_t choose(int32_t code)
+static size_t server_of(int32_t code)
 {
     switch (code) {
 #define IF_namesrv(number) case number:
@@ -33,6 +34,20 @@ static size_t choose(int32_t code)
         return NAMESRV;
     default: return BROKER;
     }
+}
+
+static void choose(void *ctx, const struct frame *f, struct slice body, struct relay_choice *out)
+{
+    (void)ctx, (void)body;
+    out->servers[0] = (uint16_t)server_of(f->code);
+    out->count = 1;
+}
+
+static struct local_port *place(void *ctx, size_t server, struct slice *out_address)
+{
+    struct one_port *o = ctx;
+    (void)out_address;
+    return server == NAMESRV ? o->namesrv : o->broker;
 }
 
 static void on_found(void *ctx, const struct sniffed *what)
@@ -55,7 +70,7 @@ static void on_accepted(void *ctx, struct stream *stream, const struct addr *rem
 err_t one_port_new(const struct one_port_options *options, struct one_port **out)
 {
     struct one_port *o = must_zero(sizeof *o);
-    struct rpc_relay_options relay = {.servers = {options->namesrv, options->broker}, .choose = choose, .idle_close_ms = options->idle_close_ms};
+    struct rpc_relay_options relay = {.choose = choose, .place = place, .ctx = o, .idle_close_ms = options->idle_close_ms};
     struct listener_events events = {.accepted = on_accepted, .ctx = o};
     err_t e = loop_listen(options->loop, &options->at, &events, &o->listener);
     if (e) {
@@ -64,6 +79,8 @@ err_t one_port_new(const struct one_port_options *options, struct one_port **out
     }
     o->at = listener_addr(o->listener);
     o->grpc = options->grpc;
+    o->namesrv = options->namesrv;
+    o->broker = options->broker;
     o->relay = rpc_relay_new(options->loop, &relay);
     sniffer_init(&o->sniffer, options->loop, options->tls, options->tls ? options->tls_mode : TLS_DISABLED, on_found, on_refused, o);
     *out = o;
