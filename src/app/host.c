@@ -180,7 +180,9 @@ static err_t start_edge(struct host *h)
         o.broker = broker_local_port(h->broker);
         o.broker_at = h->broker_at;
     }
-    return advise(edge_new(&o, &h->edge), one_port(h) ? "onePort" : "grpcServerPort");
+    const char *port_key;
+    err_t e = edge_new(&o, &port_key, &h->edge);
+    return advise(e, port_key);
 }
 
 static void *run_broker(void *arg)
@@ -290,6 +292,7 @@ static void say_edge(const struct host *h)
     if (certificate) how = h->proxy_config->edge.tls == TLS_ENFORCING ? "TLS only with " : "plaintext, and TLS with ";
     printf("  %s     %s, %s%s%s\n", one_port(h) ? "one port" : "gRPC    ", addr_format(&at, text), how, certificate ? certificate : "",
            h->broker ? "" : ", in front of the brokers that the name servers know");
+    if (edge_remoting_addr(h->edge, &at)) printf("  remoting     %s, a name server and broker for clients that are to see this port alone; gRPC too\n", addr_format(&at, text));
 }
 
 static void say_ready(const struct host *h)
