@@ -165,12 +165,26 @@ static err_t start_namesrv(struct host *h)
     return NULL;
 }
 
+/* The proxy in front of a broker takes what the broker takes, unless it is told otherwise (proxy.maxMessageSize). */
+static err_t follow_broker(struct config *proxy, const struct config *broker)
+{
+    struct config usual;
+    config_init(&usual, CONFIG_PROXY);
+    if (proxy->proxy.max_message_bytes == usual.proxy.max_message_bytes) proxy->proxy.max_message_bytes = broker->store.max_message_bytes;
+    config_done(&usual);
+    return set_text(proxy, "rocketMQClusterName", "%s", broker->broker.cluster);
+}
+
 /* In front of what is in this process, else of the name servers that are configured. */
 static err_t start_edge(struct host *h)
 {
     struct edge_options o = {.config = h->proxy_config};
     o.namesrv_addr = h->proxy_config->edge.namesrv_addr;
     if (!o.namesrv_addr && h->broker_config) o.namesrv_addr = h->broker_config->broker.namesrv_addr;
+    if (h->broker_config) {
+        err_t e = follow_broker(h->proxy_config, h->broker_config);
+        if (e) return e;
+    }
     if (!o.namesrv_addr) return err_new(ERR_CONFIG, "name servers are needed: -n HOST:9876, the key namesrvAddr, or the variable NAMESRV_ADDR");
     if (h->namesrv) {
         o.namesrv = rpc_listener_port(h->names_local);

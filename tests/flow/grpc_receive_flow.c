@@ -390,6 +390,22 @@ TEST(grpc_change, a_message_comes_again_when_the_new_time_is_over)
     grpc_world_stop(w);
 }
 
+TEST(grpc_change, a_message_given_back_at_once_comes_a_second_later)
+{
+    struct grpc_world *w = grpc_world_simple();
+    world_topic(w, "Plain", 1, "");
+    begin_group(w, "c", "g", "Plain");
+    send(w, "Plain", "x");
+    struct v2_receive_message_request q = world_receive_request(w, "g", "Plain");
+    q.long_polling_timeout->seconds = 15;
+    struct world_received got = world_receive(w, "c", &q);
+    EXPECT_EQ(change(w, "g", got.messages[0], got.messages[0]->system_properties->receipt_handle, 0)->status->code, V2_CODE_OK);
+    int64_t began = sim_now_ms(w->sim);
+    EXPECT_EQ(world_receive(w, "c", &q).code, V2_CODE_OK);
+    EXPECT(sim_now_ms(w->sim) - began >= 900 && sim_now_ms(w->sim) - began < 6000);
+    grpc_world_stop(w);
+}
+
 TEST(grpc_change, the_new_handle_acknowledges)
 {
     struct grpc_world *w = grpc_world_simple();

@@ -168,6 +168,35 @@ TEST(grpc_heartbeat, knows_clients_by_their_settings)
     grpc_world_stop(w);
 }
 
+static int32_t beat_as(struct grpc_world *w, int32_t type, const char *client_id, const char *group)
+{
+    struct v2_heartbeat_request q = {.group = world_name(w, group), .client_type = type};
+    return WORLD_CALL(w, client_id, "Heartbeat", heartbeat, &q)->status->code;
+}
+
+/* Some SDKs tell their settings again only minutes after a restart. */
+TEST(grpc_heartbeat, a_consumer_that_a_new_proxy_does_not_know_receives_after_it_and_is_asked_for_its_settings)
+{
+    struct grpc_world *w = grpc_world_simple();
+    world_topic(w, "Orders", 4, "");
+    struct v2_receive_message_request q = world_receive_request(w, "g", "Orders");
+    world_producer(w, "p", "Orders");
+    world_consumer(w, "c", "g", "Orders");
+    world_restart_proxy(w);
+    EXPECT_EQ(world_receive(w, "c", &q).code, V2_CODE_INTERNAL_SERVER_ERROR);
+    EXPECT_EQ(beat_as(w, V2_CLIENT_TYPE_PRODUCER, "c", "g"), V2_CODE_UNRECOGNIZED_CLIENT_TYPE);
+    EXPECT_EQ(world_receive(w, "c", &q).code, V2_CODE_INTERNAL_SERVER_ERROR);
+    for (int i = 0; i < 2; i++) EXPECT_EQ(beat_as(w, V2_CLIENT_TYPE_SIMPLE_CONSUMER, "c", "g"), V2_CODE_UNRECOGNIZED_CLIENT_TYPE);
+    EXPECT_EQ(world_send(w, world_message(w, "Orders", "x"))->status->code, V2_CODE_OK);
+    struct world_received r = world_receive(w, "c", &q);
+    EXPECT_EQ(r.code, V2_CODE_OK);
+    EXPECT_EQ(r.count, 1);
+    EXPECT_EQ(world_ack(w, "c", "g", r.messages[0]), V2_CODE_OK);
+    world_consumer(w, "c", "g", "Orders");
+    EXPECT_EQ(heartbeat(w, "c", "g"), V2_CODE_OK);
+    grpc_world_stop(w);
+}
+
 TEST(grpc_heartbeat, a_silent_client_is_forgotten)
 {
     struct grpc_world *w = grpc_world_simple();

@@ -297,15 +297,15 @@ void handle_ack(struct broker *b, struct call *call)
 
 /* --- many at once --- */
 
-/* The offsets that the bits name, within the queue. */
+/* The offsets that the bits name, within the queue. Those that are older than all of it are out no more, and need not be told apart. */
 static size_t offsets_named(struct broker *b, const struct ack_of *of, const struct ack_bits *bits, int64_t *offsets)
 {
-    int64_t min = store_min_offset(b->store, of->topic, of->queue_id), max = store_max_offset(b->store, of->topic, of->queue_id);
+    int64_t max = store_max_offset(b->store, of->topic, of->queue_id);
     size_t n = 0;
     for (size_t i = 0; i < BATCH_ACK_BITS_MAX; i++) {
         int64_t offset;
         if (!ack_bits_has(bits, i) || __builtin_add_overflow(of->start_offset, (int64_t)i, &offset)) continue;
-        if (offset >= min && offset <= max) offsets[n++] = offset;
+        if (offset >= 0 && offset <= max) offsets[n++] = offset;
     }
     return n;
 }

@@ -260,16 +260,23 @@ static void apply_mark(struct leases *l, const struct pop_record *r)
     q->moved = true;
 }
 
+static void supersede_in(struct leases *l, struct check_point *old, const struct pop_record *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        int at = leases_index(old, r->start_offset + r->diffs[i]);
+        if (at < 0 || !leases_is_out(old, (size_t)at)) continue;
+        leases_ack(l, old, (size_t)at);
+        old->untold |= (uint32_t)1 << at;
+    }
+}
+
 /* A message has one lease: the newest. */
 static void supersede(struct leases *l, struct lease_queue *q, const struct pop_record *r, const struct check_point *by)
 {
-    size_t at;
-    if (!q->out) return;
-    for (size_t i = 0; i < r->count; i++) {
-        struct check_point *old = leases_find_message(q, r->start_offset + r->diffs[i], &at);
-        if (!old || old == by) continue;
-        leases_ack(l, old, at);
-        old->untold |= (uint32_t)1 << at;
+    if (!q->out || (r->start_offset >= q->next && !by)) return;   /* nobody had them before */
+    LIST_EACH(&q->points, node) {
+        struct check_point *old = LIST_OWNER(node, struct check_point, in_queue);
+        if (old != by) supersede_in(l, old, r);
     }
 }
 

@@ -81,8 +81,7 @@ static err_t check(struct broker *b, const struct call *call, const struct pop_h
 
 static void poll_free(struct poll *poll)
 {
-    for (size_t i = 0; i < poll->slice_count; i++) pin_release(&poll->slices[i]);
-    free(poll->slices);
+    buf_done(&poll->body);
     pop_filter_done(&poll->filter);
     buf_done(&poll->start_info);
     buf_done(&poll->offset_info);
@@ -147,10 +146,11 @@ static void answer(struct poll *poll, int32_t code)
     };
     if (poll->header->order) reply.order_count_info = text_of(&poll->count_info);
     metric_add(&b->metrics, METRIC_MESSAGES_OUT, (int64_t)poll->messages);
-    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)poll->bytes);
-    call_reply_pinned(poll->call, code, code == RESPONSE_SUCCESS ? "FOUND" : "NO_MESSAGE_IN_QUEUE", &pop_reply_kind, &reply, poll->slices,
-                      poll->slice_count);
-    poll->slice_count = 0;
+    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)poll->body.n);
+    struct pinned body = {buf_slice(&poll->body), free, poll->body.p};
+    size_t parts = poll->body.n > 0;
+    call_reply_pinned(poll->call, code, parts ? "FOUND" : "NO_MESSAGE_IN_QUEUE", &pop_reply_kind, &reply, &body, parts);
+    if (parts) poll->body = BUF_EMPTY;
 }
 
 /* What is left is for the next one that waits. */

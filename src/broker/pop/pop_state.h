@@ -122,10 +122,8 @@ struct poll {
     /* Of a pop. */
     int64_t pop_ms;
     int32_t revive_queue;
-    struct pinned *slices;
-    size_t slice_count, slice_cap;
+    struct buf body;
     size_t messages;
-    size_t bytes;
     int64_t rest;
     uint32_t storing;                /* check points that are being stored */
     int scans;                       /* in this turn */

@@ -318,12 +318,21 @@ void rebuild_changed(struct pop *p)
 
 /* --- life --- */
 
+/* No record was ever stored. */
+static bool is_unused(const struct pop *p)
+{
+    struct store *s = p->broker->store;
+    bool any = store_max_offset(s, SLICE(TIMER_TOPIC), 0);
+    for (int32_t i = 0; !any && i < p->revive_queue_count; i++) any = store_max_offset(s, slice_text(p->revive_topic), i);
+    return !any;
+}
+
 /* Where to read from; *out_all: nothing is older. */
 static int64_t begin_of(const struct pop *p, bool found, int64_t log_offset, bool *out_all)
 {
     struct store *s = p->broker->store;
     int64_t min = store_log_min(s), max = store_log_max(s), from = found ? log_offset : max - WITHOUT_BYTES;
-    bool unused = !found && !store_max_offset(s, SLICE(TIMER_TOPIC), 0) && !store_max_offset(s, slice_text(p->revive_topic), 0);
+    bool unused = !found && is_unused(p);
     *out_all = found || unused || from <= min;
     return unused ? max : from < min ? min : from;
 }

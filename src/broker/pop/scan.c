@@ -31,19 +31,6 @@ static bool must_stop(const struct poll *poll) { return poll->cold || poll->unfi
 
 /* --- what goes into the answer --- */
 
-static void add_slice(struct poll *poll, const struct pinned *slice)
-{
-    if (poll->slice_count == poll->slice_cap) {
-        poll->slice_cap = poll->slice_cap ? 2 * poll->slice_cap : 8;
-        struct pinned *grown = must_alloc(poll->slice_cap * sizeof *grown);
-        if (poll->slice_count) memcpy(grown, poll->slices, poll->slice_count * sizeof *grown);
-        free(poll->slices);
-        poll->slices = grown;
-    }
-    poll->bytes += slice->bytes.n;
-    poll->slices[poll->slice_count++] = *slice;
-}
-
 /* The record as if it had been sent to the topic that was asked for; what it is acknowledged with goes along. */
 static bool recode(struct poll *poll, const struct scanned *t, int64_t start_offset, const struct message *m, struct buf *out)
 {
@@ -69,28 +56,20 @@ static bool recode(struct poll *poll, const struct scanned *t, int64_t start_off
     return fits;
 }
 
-static void add_recoded(struct poll *poll, const struct scanned *t, int64_t start_offset, struct pinned *slice)
-{
-    struct buf out = BUF_EMPTY;
-    struct slice rest = slice->bytes;
-    struct message m;
-    while (rest.n && record_read(rest, &m) == RECORD_WHOLE) {
-        size_t size = record_read_size(&m);
-        if (!recode(poll, t, start_offset, &m, &out)) buf_put(&out, rest.p, size);
-        rest = slice_skip(rest, size);
-    }
-    pin_release(slice);
-    struct pinned made = {buf_slice(&out), free, out.p};
-    add_slice(poll, &made);
-}
-
+/* A copy: until the check point is stored the records may leave memory. */
 static void add_records(struct poll *poll, const struct scanned *t, int64_t start_offset, struct read_result *r)
 {
     for (size_t i = 0; i < r->slices; i++) {
-        if (t->recode) add_recoded(poll, t, start_offset, &r->slice[i]);
-        else add_slice(poll, &r->slice[i]);
+        struct slice rest = r->slice[i].bytes;
+        struct message m;
+        if (!t->recode) buf_put_slice(&poll->body, rest);
+        while (t->recode && rest.n && record_read(rest, &m) == RECORD_WHOLE) {
+            size_t size = record_read_size(&m);
+            if (!recode(poll, t, start_offset, &m, &poll->body)) buf_put(&poll->body, rest.p, size);
+            rest = slice_skip(rest, size);
+        }
     }
-    r->slices = 0;
+    read_result_release(r);
 }
 
 /* --- check points --- */
@@ -406,9 +385,7 @@ static void take_groups(struct group_scan *s, int64_t start_offset)
     commit(p, q, start_offset);
     pop_arm_unlock(p, order_unlock_ms(order_find(&p->order, q->topic, q->group, q->queue_id), poll->pop_ms));
     put_infos(poll, s->t, q->queue_id, start_offset, s->offsets, s->count);
-    struct pinned made = {buf_slice(&s->records), free, s->records.p};
-    s->records = BUF_EMPTY;
-    add_slice(poll, &made);
+    buf_put_slice(&poll->body, buf_slice(&s->records));
     poll->messages += s->count;
 }
 
