@@ -96,7 +96,8 @@ static void take_for_proxy(void *ctx, struct stream *s, const struct addr *remot
 
 static err_t start_one_port(struct edge *e, const struct grpc_options *grpc)
 {
-    if (!e->options.namesrv || !e->options.broker) return err_new(ERR_CONFIG, "onePort is for a name server and a broker in one process: skylark server");
+    if (!e->options.namesrv || !e->options.broker)
+        return err_new(ERR_CONFIG, "onePort is for a name server and a broker in one process: skylark server");
     e->both = (struct both_servers){e->options.namesrv, e->options.broker};
     e->grpc = grpc_server_new(e->loop, e->services, e->service_count, grpc);
     e->relay = front_relay_new(e->loop, &e->both, idle_ms(e));
@@ -110,7 +111,8 @@ static err_t start_remoting(struct edge *e)
     struct addr here = network_local_address(0);
     int32_t port = e->config->edge.remoting_port;
     if (!port || e->relay) return NULL;
-    snprintf(access, sizeof access, "%.255s:%d", e->config->edge.remoting_host ? e->config->edge.remoting_host : addr_format_ip(&here, ip), port);
+    const char *host = e->config->edge.remoting_host ? e->config->edge.remoting_host : addr_format_ip(&here, ip);
+    snprintf(access, sizeof access, "%.255s:%d", host, port);
     struct proxy_remoting_options o = {.loop = e->loop, .namesrv_addr = e->namesrv_addr, .access = access, .idle_close_ms = idle_ms(e),
                                        .local = local_port_of, .local_ctx = e};
     err_t error = proxy_remoting_new(&o, &e->remoting);
@@ -244,7 +246,8 @@ static void begin_stop(struct mail *m)
     proxy_leave(e->proxy);
     front_free(e->front);
     e->front = NULL;
-    if (grpc_server_calls(e->grpc)) log_info("grpc.draining calls=%zu seconds=%lld", grpc_server_calls(e->grpc), (long long)e->config->edge.shutdown_s);
+    size_t calls = grpc_server_calls(e->grpc);
+    if (calls) log_info("grpc.draining calls=%zu seconds=%lld", calls, (long long)e->config->edge.shutdown_s);
     grpc_server_on_drained(e->grpc, on_drained, e);
     grpc_server_drain(e->grpc);
 }

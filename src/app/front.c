@@ -30,7 +30,11 @@ static void on_refused(void *ctx, const struct addr *remote, err_t e)
     err_free(e);
 }
 
-static void on_accepted(void *ctx, struct stream *stream, const struct addr *remote) { sniffer_take(&((struct front *)ctx)->sniffer, stream, remote); }
+static void on_accepted(void *ctx, struct stream *stream, const struct addr *remote)
+{
+    struct front *f = ctx;
+    sniffer_take(&f->sniffer, stream, remote);
+}
 
 err_t front_new(const struct front_options *options, struct front **out)
 {

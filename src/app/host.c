@@ -292,8 +292,8 @@ static void say_broker(const struct host *h)
     const struct config *c = h->broker_config;
     char text[ADDR_TEXT_MAX];
     struct addr at = broker_address(h->broker);
-    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name, c->broker.cluster,
-           c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
+    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name,
+           c->broker.cluster, c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
     printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
            ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
 }
@@ -306,7 +306,8 @@ static void say_edge(const struct host *h)
     if (certificate) how = h->proxy_config->edge.tls == TLS_ENFORCING ? "TLS only with " : "plaintext, and TLS with ";
     printf("  %s     %s, %s%s%s\n", one_port(h) ? "one port" : "gRPC    ", addr_format(&at, text), how, certificate ? certificate : "",
            h->broker ? "" : ", in front of the brokers that the name servers know");
-    if (edge_remoting_addr(h->edge, &at)) printf("  remoting     %s, a name server and broker for clients that are to see this port alone; gRPC too\n", addr_format(&at, text));
+    if (edge_remoting_addr(h->edge, &at))
+        printf("  remoting     %s, a name server and broker for clients that are to see this port alone; gRPC too\n", addr_format(&at, text));
 }
 
 static void say_ready(const struct host *h)

@@ -84,7 +84,8 @@ static bool is_served(int32_t code)
     case REQUEST_END_TRANSACTION: case REQUEST_RECALL_MESSAGE: case REQUEST_HEART_BEAT: case REQUEST_UNREGISTER_CLIENT:
     case REQUEST_CHECK_CLIENT_CONFIG: case REQUEST_PULL_MESSAGE: case REQUEST_LITE_PULL_MESSAGE: case REQUEST_POP_MESSAGE:
     case REQUEST_UPDATE_CONSUMER_OFFSET: case REQUEST_ACK_MESSAGE: case REQUEST_CHANGE_MESSAGE_INVISIBLETIME:
-    case REQUEST_GET_CONSUMER_CONNECTION_LIST: case REQUEST_GET_CONSUMER_LIST_BY_GROUP: case REQUEST_GET_MAX_OFFSET: case REQUEST_GET_MIN_OFFSET:
+    case REQUEST_GET_CONSUMER_CONNECTION_LIST: case REQUEST_GET_CONSUMER_LIST_BY_GROUP:
+    case REQUEST_GET_MAX_OFFSET: case REQUEST_GET_MIN_OFFSET:
     case REQUEST_QUERY_CONSUMER_OFFSET: case REQUEST_SEARCH_OFFSET_BY_TIMESTAMP: case REQUEST_LOCK_BATCH_MQ: case REQUEST_UNLOCK_BATCH_MQ:
     case REQUEST_GET_ROUTEINFO_BY_TOPIC: return true;
     }
@@ -180,8 +181,9 @@ static enum json_style style_of(struct slice body)
 
 static void put_frame(const struct frame *f, struct slice body, struct buf *out)
 {
-    struct frame_head head = {.form = f->form, .code = f->code, .language = f->language, .version = f->version, .opaque = f->opaque, .flag = f->flag,
-                              .remark = f->remark};
+    struct frame_head head = {
+        .form = f->form, .code = f->code, .language = f->language, .version = f->version, .opaque = f->opaque, .flag = f->flag, .remark = f->remark,
+    };
     struct frame_writer w;
     frame_begin(&w, out, &head);
     for (size_t i = 0; i < f->count; i++) frame_put(&w, f->fields[i].name, f->fields[i].value);
@@ -238,7 +240,9 @@ err_t proxy_remoting_new(const struct proxy_remoting_options *options, struct pr
         proxy_remoting_free(m);
         return err_new(ERR_CONFIG, "namesrvAddr names no name server");
     }
-    struct rpc_relay_options relay = {.choose = choose, .place = place, .reply = look_at_route, .ctx = m, .idle_close_ms = options->idle_close_ms};
+    struct rpc_relay_options relay = {
+        .choose = choose, .place = place, .reply = look_at_route, .ctx = m, .idle_close_ms = options->idle_close_ms,
+    };
     m->relay = rpc_relay_new(options->loop, &relay);
     m->names = peer_to(m, m->namesrvs[0]);
     timer_start(rpc_tasks(options->loop), &m->refresh, 0);
