@@ -62,9 +62,12 @@ static err_t commit(struct ending *end, const struct end_transaction_header *h, 
     struct message out;
     const struct topic *topic = topics_find(b->topics, facts->topic);
     if (!topic) return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist", SLICE_ARG(facts->topic));
-    half_commit(m, facts, h->commit_log_offset, &out);
+    struct buf text = BUF_EMPTY;
+    half_commit(m, facts, h->commit_log_offset, &text, &out);
     out.batch_topic = topic->batches;
-    return intake_put(b, &out, on_stored, end, &end->at);
+    err_t e = intake_put(b, &out, on_stored, end, &end->at);
+    buf_done(&text);
+    return e;
 }
 
 /* Nobody waits for it: it is written down with others. */

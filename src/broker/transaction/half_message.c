@@ -52,9 +52,13 @@ static void take_over(const struct message *half, struct message *out)
     };
 }
 
-void half_commit(const struct message *half, const struct half_facts *facts, int64_t prepared_offset, struct message *out)
+void half_commit(const struct message *half, const struct half_facts *facts, int64_t prepared_offset, struct buf *text, struct message *out)
 {
+    struct slice rest = half->properties, name, value;
+    while (properties_next(&rest, &name, &value))
+        if (!slice_eq(name, HALF_REAL_TOPIC) && !slice_eq(name, HALF_REAL_QUEUE)) properties_put(text, name, value);
     take_over(half, out);
+    out->properties = buf_slice(text);
     out->topic = facts->topic;
     out->queue_id = facts->queue_id;
     out->sys_flag |= SYS_FLAG_TRANSACTION_COMMIT;

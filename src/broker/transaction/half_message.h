@@ -25,8 +25,8 @@ int64_t half_immunity_ms(const struct half_facts *facts);
 /* A producer that asked for immunity and ends later than that has to wait until it is asked. */
 bool half_is_late(const struct half_facts *facts, int64_t age_ms, int64_t timeout_ms);
 
-/* The message as consumers get it. Its property text is that of the half message, as with the original. */
-void half_commit(const struct message *half, const struct half_facts *facts, int64_t prepared_offset, struct message *out);
+/* The message as consumers get it: that of the half message without REAL_TOPIC and REAL_QID. Its properties lie in `text`. */
+void half_commit(const struct message *half, const struct half_facts *facts, int64_t prepared_offset, struct buf *text, struct message *out);
 /* A newer copy of the half message, for the end of its queue; first_offset -1: it begins anew. Its properties lie in `text`. */
 void half_put_back(const struct message *half, int64_t first_offset, int32_t checks, struct buf *text, struct message *out);
 /* The half message in the topic of those that nobody decided on. */
