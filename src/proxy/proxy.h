@@ -15,7 +15,7 @@ struct proxy;
 
 struct proxy_options {
     struct loop *loop;
-    const struct config *config;      /* section proxy; keys that may change while running are looked up each time */
+    struct config *config;            /* section proxy, changed by proxy_configure() alone; keys are looked up when they count */
     const char *namesrv_addr;         /* name servers, host:port separated by ; */
     uint16_t port;                    /* that clients are told; 0: grpcServerPort */
     struct metrics *metrics;          /* of the loop; NULL: nothing is counted */
@@ -28,6 +28,8 @@ struct proxy_options {
 err_t proxy_new(const struct proxy_options *options, struct proxy **out) MUST_CHECK;
 /* For grpc_listen(); as long as the proxy. */
 const struct grpc_service *proxy_service(struct proxy *p);
+/* Keys that may change while running, as a properties text: all of them, or none. Errors: CONFIG, NO_PERMISSION. */
+err_t proxy_configure(struct proxy *p, struct slice text) MUST_CHECK;
 /* Nobody waits here any more: clients are asked to connect anew elsewhere, their streams and the receives that wait for messages end.
  * Before the server is drained. */
 void proxy_leave(struct proxy *p);
