@@ -40,7 +40,7 @@ struct host {
     bool broker_runs;
     struct mail stop_broker;     /* to the broker's loop */
     struct mail broker_stopped;  /* and back */
-    bool stopping;
+    bool stopping, hurried;
     bool failed;                 /* the start did, after some threads ran */
     int64_t began_ms;
 };
@@ -165,12 +165,26 @@ static err_t start_namesrv(struct host *h)
     return NULL;
 }
 
+/* The proxy in front of a broker takes what the broker takes, unless it is told otherwise (proxy.maxMessageSize). */
+static err_t follow_broker(struct config *proxy, const struct config *broker)
+{
+    struct config usual;
+    config_init(&usual, CONFIG_PROXY);
+    if (proxy->proxy.max_message_bytes == usual.proxy.max_message_bytes) proxy->proxy.max_message_bytes = broker->store.max_message_bytes;
+    config_done(&usual);
+    return set_text(proxy, "rocketMQClusterName", "%s", broker->broker.cluster);
+}
+
 /* In front of what is in this process, else of the name servers that are configured. */
 static err_t start_edge(struct host *h)
 {
     struct edge_options o = {.config = h->proxy_config};
     o.namesrv_addr = h->proxy_config->edge.namesrv_addr;
     if (!o.namesrv_addr && h->broker_config) o.namesrv_addr = h->broker_config->broker.namesrv_addr;
+    if (h->broker_config) {
+        err_t e = follow_broker(h->proxy_config, h->broker_config);
+        if (e) return e;
+    }
     if (!o.namesrv_addr) return err_new(ERR_CONFIG, "name servers are needed: -n HOST:9876, the key namesrvAddr, or the variable NAMESRV_ADDR");
     if (h->namesrv) {
         o.namesrv = rpc_listener_port(h->names_local);
@@ -180,7 +194,9 @@ static err_t start_edge(struct host *h)
         o.broker = broker_local_port(h->broker);
         o.broker_at = h->broker_at;
     }
-    return advise(edge_new(&o, &h->edge), one_port(h) ? "onePort" : "grpcServerPort");
+    const char *port_key;
+    err_t e = edge_new(&o, &port_key, &h->edge);
+    return advise(e, port_key);
 }
 
 static void *run_broker(void *arg)
@@ -231,6 +247,14 @@ static void edge_has_stopped(struct mail *m)
     stop_what_is_behind(h);
 }
 
+/* A second signal: gRPC calls that are waited for end now. */
+static void hurry(struct host *h)
+{
+    if (h->hurried || !h->edge) return;
+    h->hurried = true;
+    edge_hurry(h->edge);
+}
+
 static void on_signal(void *ctx, int number)
 {
     struct host *h = ctx;
@@ -240,7 +264,10 @@ static void on_signal(void *ctx, int number)
         err_free(e);
         return;
     }
-    if (h->stopping) return;
+    if (h->stopping) {
+        hurry(h);
+        return;
+    }
     h->stopping = true;
     log_info("process.stopping signal=%s", number == SIGTERM ? "TERM" : "INT");
     if (!h->edge) {
@@ -265,8 +292,8 @@ static void say_broker(const struct host *h)
     const struct config *c = h->broker_config;
     char text[ADDR_TEXT_MAX];
     struct addr at = broker_address(h->broker);
-    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name, c->broker.cluster,
-           c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
+    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name,
+           c->broker.cluster, c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
     printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
            ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
 }
@@ -279,6 +306,8 @@ static void say_edge(const struct host *h)
     if (certificate) how = h->proxy_config->edge.tls == TLS_ENFORCING ? "TLS only with " : "plaintext, and TLS with ";
     printf("  %s     %s, %s%s%s\n", one_port(h) ? "one port" : "gRPC    ", addr_format(&at, text), how, certificate ? certificate : "",
            h->broker ? "" : ", in front of the brokers that the name servers know");
+    if (edge_remoting_addr(h->edge, &at))
+        printf("  remoting     %s, a name server and broker for clients that are to see this port alone; gRPC too\n", addr_format(&at, text));
 }
 
 static void say_ready(const struct host *h)

@@ -6,6 +6,8 @@
 #include "codec/body_batch_ack.h"
 #include "codec/requests.h"
 
+#include <stdlib.h>
+
 struct acking;
 
 struct ack {
@@ -14,6 +16,7 @@ struct ack {
     struct held_message message;
     struct broker_peer *broker;
     bool sent;
+    bool shared;                     /* with others, in one request */
     struct v2_status *status;        /* NULL: not known yet */
 };
 
@@ -92,44 +95,64 @@ static void on_batch(void *ctx, err_t e, const struct rpc_reply *reply)
     struct acking *a = batch->all;
     struct v2_status *s = outcome(a->request, e, reply);
     for (size_t i = 0; i < a->count; i++)
-        if (!a->items[i].status && a->items[i].broker == batch->broker) a->items[i].status = s;
+        if (a->items[i].shared && a->items[i].broker == batch->broker) a->items[i].status = s;
     one_is_over(a);
 }
 
-static bool same_pop(const struct receipt_handle *a, const struct receipt_handle *b)
+static int order(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+/* 0: of one pop from one queue. */
+static int compare_pops(const struct receipt_handle *a, const struct receipt_handle *b)
 {
-    return a->kind == b->kind && a->queue_id == b->queue_id && a->start_offset == b->start_offset && a->pop_ms == b->pop_ms &&
-           a->invisible_ms == b->invisible_ms && a->revive_queue == b->revive_queue;
+    int c = order(a->pop_ms, b->pop_ms);
+    if (!c) c = order(a->queue_id, b->queue_id);
+    if (!c) c = order(a->start_offset, b->start_offset);
+    if (!c) c = order(a->kind, b->kind);
+    if (!c) c = order(a->invisible_ms, b->invisible_ms);
+    return c ? c : order(a->revive_queue, b->revive_queue);
+}
+
+static int by_pop(const void *a, const void *b)
+{
+    const struct ack *const *x = a, *const *y = b;
+    return compare_pops(&(*x)->message.handle, &(*y)->message.handle);
 }
 
 /* Messages of one pop from one queue: each is a bit, counted from the first offset. */
 static bool fits(const struct receipt_handle *h) { return h->offset >= h->start_offset && h->offset - h->start_offset < BATCH_ACK_BITS_MAX; }
 
-static void put_pop(struct acking *a, size_t first, struct batch_ack_body *body, struct arena *arena)
+static void put_pop(struct ack *const *acks, size_t count, struct batch_ack_body *body, struct arena *arena)
 {
-    struct ack *ack = &a->items[first];
-    const struct receipt_handle *h = &ack->message.handle;
+    const struct held_message *m = &acks[0]->message;
+    const struct receipt_handle *h = &m->handle;
     struct batch_ack *row = arena_list_add(arena, (void **)&body->acks.items, &body->acks.count, sizeof *row);
     struct ack_bits bits = {0};
     struct buf text = BUF_EMPTY, retry = BUF_EMPTY;
-    for (size_t i = first; i < a->count; i++) {
-        struct ack *other = &a->items[i];
-        if (other->sent || other->status || other->broker != ack->broker || !same_pop(h, &other->message.handle) || !fits(&other->message.handle)) continue;
-        ack_bits_add(&bits, (size_t)(other->message.handle.offset - h->start_offset));
-        other->sent = true;
-    }
+    for (size_t i = 0; i < count; i++) ack_bits_add(&bits, (size_t)(acks[i]->message.handle.offset - h->start_offset));
     batch_ack_bits_write(&bits, &text);
     buf_printf(&retry, "%d", (int)h->kind);
     *row = (struct batch_ack){
-        .bits = arena_copy(arena, buf_slice(&text)), .group = ack->message.group, .retry = arena_copy(arena, buf_slice(&retry)),
-        .topic = ack->message.topic, .start_offset = h->start_offset, .pop_ms = h->pop_ms, .invisible_ms = h->invisible_ms,
-        .queue_id = h->queue_id, .revive_queue = h->revive_queue,
+        .bits = arena_copy(arena, buf_slice(&text)), .group = m->group, .retry = arena_copy(arena, buf_slice(&retry)), .topic = m->topic,
+        .start_offset = h->start_offset, .pop_ms = h->pop_ms, .invisible_ms = h->invisible_ms, .queue_id = h->queue_id,
+        .revive_queue = h->revive_queue,
     };
     buf_done(&text);
     buf_done(&retry);
 }
 
-static void send_batch(struct acking *a, struct broker_peer *broker)
+static bool can_share(const struct ack *x) { return !x->sent && !x->status && fits(&x->message.handle) && !x->message.lite_topic.n; }
+
+/* Those for the broker, one pop after the other; returns how many. */
+static size_t collect(struct acking *a, const struct broker_peer *broker, struct ack **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->count; i++)
+        if (can_share(&a->items[i]) && a->items[i].broker == broker) out[count++] = &a->items[i];
+    qsort(out, count, sizeof *out, by_pop);
+    return count;
+}
+
+static void send_batch(struct acking *a, struct broker_peer *broker, struct ack **acks, size_t count)
 {
     struct arena arena = ARENA_EMPTY;
     struct buf text = BUF_EMPTY;
@@ -137,8 +160,11 @@ static void send_batch(struct acking *a, struct broker_peer *broker)
     struct ack_batch *batch = request_take(a->request, sizeof *batch);
     *batch = (struct ack_batch){a, broker};
     arena.limit = SIZE_MAX / 2;
-    for (size_t i = 0; i < a->count; i++)
-        if (!a->items[i].sent && !a->items[i].status && a->items[i].broker == broker) put_pop(a, i, &body, &arena);
+    for (size_t i = 0, n; i < count; i += n) {
+        for (n = 1; i + n < count && !by_pop(&acks[i], &acks[i + n]);) n++;
+        put_pop(acks + i, n, &body, &arena);
+    }
+    for (size_t i = 0; i < count; i++) acks[i]->sent = acks[i]->shared = true;
     bean_encode(&batch_ack_bean, &body, JSON_STRICT, &text);
     struct rpc_request q = {
         .code = REQUEST_BATCH_ACK_MESSAGE, .body = buf_slice(&text), .timeout_ms = CONSUMPTION_MS, .done = on_batch, .ctx = batch,
@@ -147,15 +173,6 @@ static void send_batch(struct acking *a, struct broker_peer *broker)
     broker_request(broker, &q);
     buf_done(&text);
     arena_done(&arena);
-}
-
-static bool can_share(const struct ack *x) { return !x->sent && !x->status && fits(&x->message.handle) && !x->message.lite_topic.n; }
-
-static size_t count_for(const struct acking *a, const struct broker_peer *broker)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < a->count; i++) count += can_share(&a->items[i]) && a->items[i].broker == broker;
-    return count;
 }
 
 /* --- what is acknowledged --- */
@@ -177,12 +194,13 @@ static struct v2_status *unreadable(struct request *r)
 
 static void send_all(struct acking *a)
 {
+    struct ack **several = request_take(a->request, (a->count + 1) * sizeof *several);
     a->waits = 1;   /* until all are sent */
     for (size_t i = 0; i < a->count; i++) {
         struct ack *ack = &a->items[i];
         if (ack->sent || ack->status) continue;
-        bool several = a->request->proxy->cfg->batch_ack && can_share(ack) && count_for(a, ack->broker) > 1;
-        if (several) send_batch(a, ack->broker);
+        size_t count = a->request->proxy->cfg->batch_ack && can_share(ack) ? collect(a, ack->broker, several) : 0;
+        if (count > 1) send_batch(a, ack->broker, several, count);
         else send_one(ack);
     }
     one_is_over(a);

@@ -55,6 +55,9 @@ void serve_change_invisible_duration(struct request *r)
         request_refuse(r, V2_CODE_INTERNAL_SERVER_ERROR, "the receipt handle cannot be read");
         return;
     }
+    /* Clients that know no back-off ask for 0, and with the original that takes a second or more: they must not burn all attempts at once. */
+    int64_t least_ms = c->message.handle.revive_queue == ORDERED_REVIVE_QUEUE ? 0 : r->proxy->cfg->min_change_ms;
+    if (c->invisible_ms < least_ms) c->invisible_ms = least_ms;
     r->state = c;
     request_want(r, WANT_ROUTE, q->topic->name, (struct slice){NULL, 0}, with_facts);
 }

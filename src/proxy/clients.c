@@ -39,7 +39,7 @@ static void forget_settings(struct clients *all, struct client *c)
     free(c->topics);
     free(c->group);
     c->topics = NULL;
-    c->topic_count = 0;
+    c->topic_count = c->topic_cap = 0;
     c->group = NULL;
 }
 
@@ -103,12 +103,10 @@ static void *grow(void *items, size_t *cap, size_t size)
 
 void client_produces(struct clients *all, struct client *c, struct slice topic)
 {
-    for (size_t i = 0; i < c->topic_count; i++)
-        if (slice_eq(slice_text(c->topics[i]), topic)) return;
-    c->topics = realloc(c->topics, (c->topic_count + 1) * sizeof *c->topics);
-    if (!c->topics) abort();
-    c->topics[c->topic_count++] = must_dup(topic);
     struct producers *p = producers_of(all, topic);
+    if (p->count && p->items[p->count - 1] == c) return;   /* named twice: its topics are added in one go */
+    if (c->topic_count == c->topic_cap) c->topics = grow(c->topics, &c->topic_cap, sizeof *c->topics);
+    c->topics[c->topic_count++] = must_dup(topic);
     if (p->count == p->cap) p->items = grow(p->items, &p->cap, sizeof *p->items);
     p->items[p->count++] = c;
 }

@@ -29,7 +29,7 @@ struct client {
     int64_t request_timeout_ms;
     char *group;                      /* of a consumer; NULL */
     char **topics;                    /* of a producer */
-    size_t topic_count;
+    size_t topic_count, topic_cap;
     struct stream_of_client *stream;  /* NULL: it does not listen */
     int64_t seen_ms;                  /* mono */
     struct list handles;              /* of messages that are renewed for it (handles.h) */
@@ -54,6 +54,7 @@ void clients_done(struct clients *c);
 struct client *clients_find(const struct clients *c, struct slice id);
 /* With that id, made when there is none; its former settings are gone. */
 struct client *clients_put(struct clients *c, struct slice id);
+/* All topics of its settings, one call after the other. */
 void client_produces(struct clients *all, struct client *c, struct slice topic);
 /* Its messages are given back. */
 void clients_remove(struct clients *all, struct client *c);

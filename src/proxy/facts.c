@@ -22,6 +22,7 @@ struct fact {
     int64_t fetched_ms, used_ms;
     bool loading, doubted;
     size_t tries;             /* servers that were asked in vain */
+    bool unknown;             /* one of them said that there is no such thing */
     struct route *route;      /* of the topic, or of the cluster, while its brokers are asked */
     struct waiter on_route;
     struct list waiters;
@@ -30,19 +31,6 @@ struct fact {
 static void load(struct fact *f);
 
 /* --- values --- */
-
-static struct route *route_ref(struct route *r)
-{
-    r->refs++;
-    return r;
-}
-
-static void route_unref(struct route *r)
-{
-    if (!r || --r->refs) return;
-    arena_done(&r->arena);
-    free(r);
-}
 
 static void group_unref(struct group_facts *g)
 {
@@ -132,80 +120,7 @@ static void not_loaded(struct fact *f, err_t e, bool gone)
     tell(f);
 }
 
-/* --- routes --- */
-
-static const struct route_broker *find_addresses(const struct topic_route *route, struct slice name)
-{
-    for (size_t i = 0; i < route->brokers.count; i++)
-        if (slice_eq(route->brokers.items[i].name, name)) return &route->brokers.items[i];
-    return NULL;
-}
-
-/* The master's, or that of the smallest id. */
-static struct slice main_address(const struct route_broker *b, bool *has_master)
-{
-    const struct id_text *best = NULL;
-    for (size_t i = 0; b && i < b->addresses.count; i++)
-        if (!best || b->addresses.items[i].id < best->id) best = &b->addresses.items[i];
-    *has_master = best && best->id == 0;
-    return best ? best->text : (struct slice){NULL, 0};
-}
-
-static bool add_parts(struct proxy *p, struct route *r)
-{
-    r->parts = arena_take(&r->arena, (r->data.queues.count + 1) * sizeof *r->parts);
-    if (!r->parts) return false;
-    for (size_t i = 0; i < r->data.queues.count; i++) {
-        struct route_part *part = &r->parts[r->part_count++];
-        part->queues = &r->data.queues.items[i];
-        part->addresses = find_addresses(&r->data, part->queues->broker);
-        struct slice address = main_address(part->addresses, &part->has_master);
-        if (address.n) part->broker = brokers_put(&p->brokers, part->queues->broker, address);
-    }
-    return true;
-}
-
-static int by_broker_and_id(const void *a, const void *b)
-{
-    const struct write_queue *x = a, *y = b;
-    int names = slice_compare(x->part->queues->broker, y->part->queues->broker);
-    return names ? names : (x->queue_id > y->queue_id) - (x->queue_id < y->queue_id);
-}
-
-/* Every producer must come to the same queue for a message group: so they stand in one order. */
-static bool add_writable(struct route *r)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < r->part_count; i++) most += r->parts[i].queues->write_queues > 0 ? (size_t)r->parts[i].queues->write_queues : 0;
-    r->writable = arena_take(&r->arena, (most + 1) * sizeof *r->writable);
-    if (!r->writable) return false;
-    for (size_t i = 0; i < r->part_count; i++) {
-        const struct route_part *part = &r->parts[i];
-        if (!(part->queues->perm & PERM_WRITE) || !part->has_master) continue;
-        for (int32_t id = 0; id < part->queues->write_queues; id++) r->writable[r->writable_count++] = (struct write_queue){part, id};
-    }
-    if (r->writable_count) qsort(r->writable, r->writable_count, sizeof *r->writable, by_broker_and_id);
-    return true;
-}
-
-static err_t route_make(struct proxy *p, struct slice topic, struct slice body, struct route **out)
-{
-    struct route *r = must_zero(sizeof *r);
-    r->refs = 1;
-    r->arena = ARENA_EMPTY;
-    err_t e = topic_route_decode(arena_copy(&r->arena, body), &r->arena, &r->data);
-    if (!e && (!r->data.queues.count || !r->data.brokers.count))
-        e = err_new(ERR_TOPIC_NOT_FOUND, "No topic route info in name server for the topic: %.*s", SLICE_ARG(topic));
-    if (!e && !(add_parts(p, r) && add_writable(r))) e = err_new(ERR_OUT_OF_MEMORY, NULL);
-    if (e) {
-        route_unref(r);
-        return e;
-    }
-    r->next_write = r->writable_count ? random_below(&p->random, (uint32_t)r->writable_count) : 0;
-    r->next_read = random_below(&p->random, (uint32_t)r->part_count);
-    *out = r;
-    return NULL;
-}
+/* --- routes: a name server knows --- */
 
 static void ask_namesrv(struct fact *f);
 
@@ -285,7 +200,9 @@ static void ask_broker(struct fact *f);
 static void on_broker_reply(void *ctx, err_t e, const struct rpc_reply *reply)
 {
     struct fact *f = ctx;
-    if (e && !f->facts->proxy->ending) {
+    bool told = !e && reply->frame->code == RESPONSE_SUCCESS;
+    if (!told && !f->facts->proxy->ending) {
+        f->unknown = f->unknown || !e;
         err_drop(e, "another broker may know");
         f->tries++;
         ask_broker(f);
@@ -293,8 +210,7 @@ static void on_broker_reply(void *ctx, err_t e, const struct rpc_reply *reply)
     }
     route_unref(f->route);
     f->route = NULL;
-    if (e) not_loaded(f, e, false);
-    else if (reply->frame->code != RESPONSE_SUCCESS) not_loaded(f, err_new(ERR_NOT_FOUND, "%.*s", SLICE_ARG(reply->frame->remark)), true);
+    if (!told) not_loaded(f, e ? e : err_new(ERR_NOT_FOUND, NULL), false);
     else if (f->kind == TYPE) take_type(f, reply->frame->body);
     else take_group(f, reply->frame->body);
 }
@@ -313,14 +229,25 @@ static void send_question(struct fact *f, struct broker_peer *broker)
 static void ask_broker(struct fact *f)
 {
     size_t skip = f->tries;
-    for (size_t i = 0; i < f->route->part_count; i++) {
+    for (size_t i = 0; f->route && i < f->route->part_count; i++) {
         if (!f->route->parts[i].broker || skip--) continue;
         send_question(f, f->route->parts[i].broker);
         return;
     }
     route_unref(f->route);
     f->route = NULL;
-    not_loaded(f, err_new(ERR_NETWORK, "no broker answers"), false);
+    if (f->unknown) not_loaded(f, err_new(ERR_NOT_FOUND, "no broker knows %s", f->name), true);
+    else not_loaded(f, err_new(ERR_NETWORK, "no broker answers"), false);
+}
+
+/* Where the cluster has no topic of its name, whoever is known may know the group. */
+static bool ask_any_broker(struct fact *f)
+{
+    size_t at = 0;
+    struct map_entry *first = map_next(&f->facts->proxy->brokers.by_name, &at);
+    if (!first) return false;
+    send_question(f, first->value);
+    return true;
 }
 
 static void on_route(struct waiter *w, struct fact *route)
@@ -329,6 +256,8 @@ static void on_route(struct waiter *w, struct fact *route)
     if (route->value) {
         f->route = route_ref(route->value);
         ask_broker(f);
+    } else if (f->kind == GROUP && ask_any_broker(f)) {
+        log_debug("fact.no_cluster_topic cluster=\"%s\"", f->facts->proxy->cfg->cluster);
     } else {
         not_loaded(f, err_new(err_code(route->error), "%s", err_text(route->error)), err_code(route->error) == ERR_TOPIC_NOT_FOUND);
     }
@@ -372,6 +301,7 @@ static void load(struct fact *f)
 {
     struct proxy *p = f->facts->proxy;
     f->loading = true;
+    f->unknown = false;
     f->tries = 0;
     if (f->kind == ROUTE) {
         ask_namesrv(f);
@@ -463,51 +393,4 @@ void facts_release(struct request *r)
     group_unref(w->group);
     err_free(w->route_error);
     *w = (struct wanted){.route = NULL};
-}
-
-/* --- what a group says --- */
-
-struct slice group_attribute(const struct group_facts *g, struct slice key)
-{
-    for (size_t i = 0; g && i < g->config.attributes.count; i++) {
-        struct slice name = g->config.attributes.items[i].key;
-        if (slice_starts(name, SLICE("+"))) name = slice_skip(name, 1);   /* kept as an administrator wrote it */
-        if (slice_eq(name, key)) return g->config.attributes.items[i].value;
-    }
-    return (struct slice){NULL, 0};
-}
-
-int32_t group_attempts(const struct group_facts *g) { return (g ? g->config.retry_max_times : group_config_default.retry_max_times) + 1; }
-
-static const int64_t default_steps_ms[] = {
-    1000, 5000, 10000, 30000, 60000, 120000, 180000, 240000, 300000, 360000, 420000, 480000, 540000, 600000, 1200000, 1800000, 3600000, 7200000,
-};
-
-size_t group_step_count(const struct customized_retry *c)
-{
-    return c && c->next_ms.count ? c->next_ms.count : sizeof default_steps_ms / sizeof *default_steps_ms;
-}
-
-int64_t group_step_ms(const struct customized_retry *c, size_t at) { return c && c->next_ms.count ? c->next_ms.items[at] : default_steps_ms[at]; }
-
-static int64_t customized_ms(const struct customized_retry *c, int32_t times)
-{
-    size_t count = group_step_count(c), at = (size_t)(times < 0 ? 0 : times) + 2;   /* the first two are not waited for */
-    return group_step_ms(c, at < count ? at : count - 1);
-}
-
-static int64_t exponential_ms(const struct exponential_retry *x, int32_t times)
-{
-    enum { TIMES_MAX = 32 };
-    double ms = (double)x->initial_ms;
-    for (int32_t i = 0; i < times && i < TIMES_MAX; i++) ms *= (double)x->multiplier;
-    return ms < (double)x->max_ms ? (int64_t)ms : x->max_ms;
-}
-
-int64_t group_backoff_ms(const struct group_facts *g, int32_t times)
-{
-    static const struct exponential_retry usual = {5000, 7200000, 2};
-    const struct retry_policy *policy = g ? &g->config.retry : &group_config_default.retry;
-    if (policy->type == RETRY_POLICY_EXPONENTIAL) return exponential_ms(policy->exponential ? policy->exponential : &usual, times);
-    return customized_ms(policy->customized, times);
 }

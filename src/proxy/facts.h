@@ -41,6 +41,11 @@ struct route {
     size_t next_write, next_read;   /* whose turn it is */
 };
 
+/* --- route.c --- */
+err_t route_make(struct proxy *p, struct slice topic, struct slice body, struct route **out) MUST_CHECK;
+struct route *route_ref(struct route *r);
+void route_unref(struct route *r);                  /* NULL is fine */
+
 /* Types of topics (attribute message.type), as messages have them too. */
 enum topic_type {
     TOPIC_UNSPECIFIED, TOPIC_NORMAL, TOPIC_FIFO, TOPIC_DELAY, TOPIC_TRANSACTION, TOPIC_LITE, TOPIC_PRIORITY, TOPIC_MIXED,
@@ -95,6 +100,7 @@ void facts_doubt(struct facts *f, struct slice topic);
 /* Forgets what nobody used for long. */
 void facts_scan(struct facts *f);
 
+/* --- group.c; g NULL: a group that nobody knows --- */
 /* An attribute, p NULL when there is none. */
 struct slice group_attribute(const struct group_facts *g, struct slice key);
 /* How often a group's messages are delivered at most. */

@@ -60,25 +60,30 @@ static struct v2_resource *resource(struct arena *arena, struct slice topic)
     return r;
 }
 
-/* Of a name that occurs twice the last one counts. */
-static bool counts(struct slice properties, struct slice name, struct slice value)
+/* Of a name that occurs twice the last one counts: where the value of each name is that does. */
+static struct map last_values(struct slice properties)
 {
-    struct slice last;
-    return properties_find(properties, name, &last) && last.p == value.p;
+    struct map last = MAP_EMPTY;
+    struct slice name, value;
+    while (properties_next(&properties, &name, &value))
+        if (!property_is_reserved(name)) map_put(&last, name, (void *)(uintptr_t)value.p);
+    return last;
 }
 
 static bool put_user_properties(struct arena *arena, const struct message *m, struct v2_message *out)
 {
     PB_LIST(struct v2_message_user_properties_entry) *list = (void *)&out->user_properties;
     struct slice rest = m->properties, name, value;
-    while (properties_next(&rest, &name, &value)) {
-        if (property_is_reserved(name) || !counts(m->properties, name, value)) continue;
+    struct map last = last_values(rest);
+    bool fine = true;
+    while (fine && properties_next(&rest, &name, &value)) {
+        if (map_get(&last, name) != value.p) continue;
         struct v2_message_user_properties_entry *e = arena_list_add(arena, (void **)&list->items, &list->count, sizeof *e);
-        if (!e) return false;
-        e->key = clean(arena, name);
-        e->value = clean(arena, value);
+        fine = e;
+        if (e) *e = (struct v2_message_user_properties_entry){clean(arena, name), clean(arena, value)};
     }
-    return true;
+    map_done(&last);
+    return fine;
 }
 
 /* Split at spaces; empty ones at the end do not count, as in Java. */

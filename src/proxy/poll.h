@@ -21,7 +21,7 @@ struct poll_question {
     int64_t wait_ms;
     bool fifo;
     bool auto_renew;
-    bool lite;                       /* from lite topics, of which brokers deliver nothing yet */
+    bool in_vain;                    /* nothing can come: it waits, and is told that there was nothing */
     int32_t attempts_max;            /* a message that was delivered so often is a dead letter */
 };
 

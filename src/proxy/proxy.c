@@ -125,6 +125,8 @@ err_t proxy_new(const struct proxy_options *o, struct proxy **out)
 
 const struct grpc_service *proxy_service(struct proxy *p) { return &p->service; }
 
+err_t proxy_configure(struct proxy *p, struct slice text) { return config_update(p->options.config, text, CONFIG_PROXY); }
+
 void proxy_leave(struct proxy *p)
 {
     p->leaving = true;

@@ -81,7 +81,7 @@ void serve_receive_message(struct request *r)
     v->question.broker = queue->broker ? queue->broker->name : (struct slice){NULL, 0};
     v->question.batch = q->batch_size;
     v->question.fifo = r->client->fifo;
-    v->question.lite = r->client->type == V2_CLIENT_TYPE_LITE_PUSH_CONSUMER;
+    v->question.in_vain = r->client->type == V2_CLIENT_TYPE_LITE_PUSH_CONSUMER || !q->batch_size;   /* brokers hand out nothing from lite topics yet */
     v->question.attempts_max = r->client->attempts;
     r->state = v;
     request_want(r, WANT_ROUTE | WANT_GROUP, v->question.topic, v->question.group, with_facts);

@@ -1,5 +1,6 @@
 /* SendMessage: one message, or several that travel and are stored together. Facts: docs/protocol/grpc.md 10 */
 #include "proxy/checks.h"
+#include "proxy/jump_hash.h"
 #include "proxy/message_in.h"
 
 #include "codec/java_hash.h"
@@ -24,20 +25,6 @@ static struct slice lite_topic(const struct v2_message *m) { return m->system_pr
 static struct slice unique_key(const struct v2_message *m) { return m->system_properties->message_id; }
 
 /* --- which queue --- */
-
-/* The queue of a name among n, that moves as rarely as can be when n changes. Facts: Lamping and Veach, as the original uses it */
-static size_t jump_hash(int32_t hash, size_t n)
-{
-    uint64_t state = (uint64_t)(int64_t)hash;
-    int64_t candidate = 0;
-    for (;;) {
-        state = 2862933555777941757u * state + 1;
-        double d = (double)((int32_t)(state >> 33) + 1) / (double)(1u << 31);
-        double next = (double)(candidate + 1) / d;
-        if (next < 0 || next >= (double)n) return (size_t)candidate;
-        candidate = (int64_t)next;
-    }
-}
 
 /* NULL: there is none that can be written. */
 static const struct write_queue *choose_queue(struct sending *s)

@@ -213,7 +213,10 @@ static void ask_client(struct proxy *p, struct client *c, const struct message *
 }
 
 /* Texts of headers, which clients are told. */
-static bool is_question(const struct message *m, struct slice id, struct slice topic) { return id.n && utf8_valid(id) && topic.n && utf8_valid(topic) && m->body.n; }
+static bool is_question(const struct message *m, struct slice id, struct slice topic)
+{
+    return id.n && utf8_valid(id) && topic.n && utf8_valid(topic) && m->body.n;
+}
 
 static void check(struct broker_peer *from, const struct check_transaction_header *h, const struct message *m)
 {

@@ -261,6 +261,22 @@ TEST(grpc_receive, above_the_threshold_waits_at_one_broker)
     grpc_world_stop(w);
 }
 
+static void wait_at_one(void *proxy) { EXPECT_OK(proxy_configure(proxy, SLICE("popWithNotifyThreshold=0\n"))); }
+
+TEST(grpc_receive, the_threshold_may_change_while_running)
+{
+    struct grpc_world *w = grpc_world_simple();
+    world_topic(w, "Plain", 4, "");
+    begin_group(w, "c", "g", "Plain");
+    struct v2_receive_message_request q = world_receive_request(w, "g", "Plain");
+    sim_call(w->proxy_loop, wait_at_one, w->proxy);
+    int64_t before = metric_get(&w->metrics, METRIC_POLLS_NOTIFIED);
+    EXPECT_EQ(world_receive(w, "c", &q).code, V2_CODE_MESSAGE_NOT_FOUND);
+    EXPECT_EQ(metric_get(&w->metrics, METRIC_POLLS_NOTIFIED), before);
+    EXPECT_ERR(proxy_configure(w->proxy, SLICE("popWithNotifyThreshold=-1\n")), ERR_CONFIG);
+    grpc_world_stop(w);
+}
+
 /* --- clients that go --- */
 
 /* The client goes at any moment: before the message, while it is popped, while it is on its way to the client. */
@@ -390,6 +406,22 @@ TEST(grpc_change, a_message_comes_again_when_the_new_time_is_over)
     grpc_world_stop(w);
 }
 
+TEST(grpc_change, a_message_given_back_at_once_comes_a_second_later)
+{
+    struct grpc_world *w = grpc_world_simple();
+    world_topic(w, "Plain", 1, "");
+    begin_group(w, "c", "g", "Plain");
+    send(w, "Plain", "x");
+    struct v2_receive_message_request q = world_receive_request(w, "g", "Plain");
+    q.long_polling_timeout->seconds = 15;
+    struct world_received got = world_receive(w, "c", &q);
+    EXPECT_EQ(change(w, "g", got.messages[0], got.messages[0]->system_properties->receipt_handle, 0)->status->code, V2_CODE_OK);
+    int64_t began = sim_now_ms(w->sim);
+    EXPECT_EQ(world_receive(w, "c", &q).code, V2_CODE_OK);
+    EXPECT(sim_now_ms(w->sim) - began >= 900 && sim_now_ms(w->sim) - began < 6000);
+    grpc_world_stop(w);
+}
+
 TEST(grpc_change, the_new_handle_acknowledges)
 {
     struct grpc_world *w = grpc_world_simple();
@@ -494,6 +526,30 @@ TEST(grpc_renewal, keeps_a_message_away_until_it_is_acknowledged)
         WORLD_CALL(w, "c", "Heartbeat", heartbeat, &beat);
     }
     EXPECT_EQ(metric_get(&w->metrics, METRIC_RENEWALS), renewals);
+    grpc_world_stop(w);
+}
+
+static bool is_renewing(void *ctx) { return metric_get(&((struct grpc_world *)ctx)->metrics, METRIC_RENEWALS) == 1; }
+
+TEST(grpc_renewal, that_is_under_way_ends_before_the_acknowledgement)
+{
+    struct grpc_world *w = grpc_world_simple();
+    world_topic(w, "Plain", 1, "");
+    begin_group(w, "c", "g", "Plain");
+    send(w, "Plain", "slow");
+    struct v2_receive_message_request q = world_receive_request(w, "g", "Plain"), other = world_receive_request(w, "g", "Plain");
+    q.auto_renew = true;
+    struct world_received got = world_receive(w, "c", &q);
+    EXPECT_EQ(got.code, V2_CODE_OK);
+    EXPECT(sim_run_until(w->sim, is_renewing, w, 60000));
+    sim_partition(w->sim, "10.0.0.6", "10.0.0.2", 1000);      /* the new handle is on its way */
+    EXPECT_EQ(world_ack(w, "c", "g", got.messages[0]), V2_CODE_OK);
+    for (int i = 0; i < 20; i++) {                            /* longer than either handle lives */
+        struct v2_heartbeat_request beat = {.group = world_name(w, "g")};
+        EXPECT_EQ(world_receive(w, "c", &other).code, V2_CODE_MESSAGE_NOT_FOUND);
+        WORLD_CALL(w, "c", "Heartbeat", heartbeat, &beat);
+    }
+    EXPECT(is_renewing(w));                                    /* and no other renewal came */
     grpc_world_stop(w);
 }
 

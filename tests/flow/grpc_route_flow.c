@@ -131,6 +131,19 @@ TEST(grpc_assignment, of_an_ordered_group_is_a_queue_at_a_time)
     grpc_world_stop(w);
 }
 
+TEST(grpc_assignment, a_group_is_found_where_the_cluster_has_no_topic_of_its_name)
+{
+    static const char *const without[] = {"clusterTopicEnable=false", NULL};
+    struct world_options o = {.seed = 1, .brokers = 2, .broker = without};
+    struct grpc_world *w = grpc_world_start(&o);
+    world_topic(w, "Orders", 2, "");
+    world_group(w, "{\"groupName\":\"ordered\",\"consumeMessageOrderly\":true}");
+    route(w, "Orders");
+    EXPECT_EQ(assignment(w, "Orders", "ordered")->assignments.count, 4);
+    EXPECT_EQ(assignment(w, "Orders", "nobody")->assignments.count, 2);
+    grpc_world_stop(w);
+}
+
 TEST(grpc_assignment, refuses_bad_names_and_unknown_topics)
 {
     struct grpc_world *w = grpc_world_simple();
