@@ -273,6 +273,8 @@ static void do_early(struct pop *p)
 void pop_show(const struct pop *p)
 {
     metric_set(&p->broker->metrics, METRIC_POP_OUT, (int64_t)p->leases.out);
+    metric_set(&p->broker->metrics, METRIC_POP_POINTS, (int64_t)p->leases.points.count);
+    metric_set(&p->broker->metrics, METRIC_POP_REVIVE_LAG, revive_log_lag(p));
     metric_set(&p->broker->metrics, METRIC_POP_WAITING, (int64_t)(p->pops_waiting + p->notifications_waiting));
 }
 

@@ -145,7 +145,6 @@ static void look_at_foreign(void *ctx)
 static void take_point(struct revive_queue *q, const struct pop_record *r, int64_t offset)
 {
     struct pop *p = q->pop;
-    metric_add(&p->broker->metrics, METRIC_POP_REVIVE_POINTS, 1);
     struct lease_queue *of = leases_queue(&p->leases, r->topic, r->group, r->queue_id, false);
     struct check_point *point = leases_find(&p->leases, of, r->start_offset, r->pop_ms);
     if (!r->count || is_acked(r)) return;
@@ -160,7 +159,6 @@ static void take_point(struct revive_queue *q, const struct pop_record *r, int64
 static void take_ack(struct pop *p, const struct pop_record *r)
 {
     struct buf key = BUF_EMPTY;
-    metric_add(&p->broker->metrics, METRIC_POP_REVIVE_ACKS, 1);
     put_key(p, r, &key);
     struct foreign *f = map_get(&p->foreign, buf_slice(&key));
     buf_done(&key);
@@ -178,6 +176,7 @@ static void take(struct revive_queue *q, const struct message *m)
 {
     struct arena arena = ARENA_EMPTY;
     struct pop_record r;
+    metric_add(&q->pop->broker->metrics, METRIC_POP_REVIVE_OUT, 1);
     enum pop_record_kind kind = pop_record_kind_of(properties_get(m->properties, SLICE("TAGS")));
     if (kind != POP_NO_RECORD && !pop_record_read(kind, m->body, &arena, &r))
         log_warn("pop.not_understood queue=%d offset=%lld text=\"it is passed over\"", q->queue_id, (long long)m->queue_offset);
@@ -251,6 +250,14 @@ void revive_log_arrived(struct pop *p, int32_t queue_id)
 {
     if (!p->ready || p->stopped || queue_id < 0 || queue_id >= p->revive_queue_count) return;
     if (!p->revive_queues[queue_id].reading) read_on(&p->revive_queues[queue_id]);
+}
+
+int64_t revive_log_lag(const struct pop *p)
+{
+    int64_t lag = 0;
+    for (int32_t i = 0; i < p->revive_queue_count; i++)
+        lag += store_max_offset(p->broker->store, slice_text(p->revive_topic), i) - 1 - p->revive_queues[i].committed;
+    return lag;
 }
 
 /* --- life --- */
