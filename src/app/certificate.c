@@ -94,7 +94,8 @@ static err_t find_files(struct certificate *c, const struct config *cfg)
         c->key_path = must_strdup(cfg->edge.key_path);
         return NULL;
     }
-    if (cfg->edge.certificate_path || cfg->edge.key_path) return err_new(ERR_CONFIG, "tlsCertPath and tlsKeyPath go together: one of them is missing");
+    if (cfg->edge.certificate_path || cfg->edge.key_path)
+        return err_new(ERR_CONFIG, "tlsCertPath and tlsKeyPath go together: one of them is missing");
     if (!cfg->edge.certificate_made) return err_new(ERR_CONFIG, "tlsTestModeEnable=false wants a certificate: tlsCertPath and tlsKeyPath");
     snprintf(text, sizeof text, "%s/tls/skylark.crt", cfg->skylark.data_folder);
     c->certificate_path = must_strdup(text);

@@ -1,7 +1,8 @@
 #include "app/edge.h"
 
 #include "app/certificate.h"
-#include "app/one_port.h"
+#include "app/front.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "codec/proto/descriptors.h"
 #include "grpc/grpc.h"
@@ -11,10 +12,12 @@
 #include "os/network.h"
 #include "os/random.h"
 #include "proxy/proxy.h"
+#include "rpc/relay.h"
 #include "rpc/rpc.h"
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { SERVICES_MAX = 8, MS_OF_S = 1000 };
@@ -34,8 +37,11 @@ struct edge {
     const struct grpc_service *services[SERVICES_MAX];
     size_t service_count;
     struct grpc_server *grpc;
-    struct one_port *one_port;        /* NULL: gRPC has a port of its own */
-    struct mail stop;
+    struct front *front;              /* the one port, or that of remoting clients; NULL: there is none */
+    struct both_servers both;
+    struct rpc_relay *relay;          /* behind the one port */
+    struct proxy_remoting *remoting;  /* behind the port of remoting clients */
+    struct mail stop, hurry;
     struct timer grace;
     bool told;                        /* to stop */
     bool closed;
@@ -43,7 +49,15 @@ struct edge {
     struct mail *stopped;
 };
 
-struct addr edge_grpc_addr(const struct edge *e) { return e->one_port ? one_port_addr(e->one_port) : grpc_server_addr(e->grpc); }
+struct addr edge_grpc_addr(const struct edge *e) { return e->relay ? front_addr(e->front) : grpc_server_addr(e->grpc); }
+
+bool edge_remoting_addr(const struct edge *e, struct addr *out)
+{
+    if (!e->remoting) return false;
+    *out = front_addr(e->front);
+    return true;
+}
+
 const char *edge_certificate(const struct edge *e) { return e->certificate ? certificate_path(e->certificate) : NULL; }
 
 /* --- start --- */
@@ -56,17 +70,63 @@ static err_t start_tls(struct edge *e)
     return err_in(error, "TLS");
 }
 
+/* --- ports for clients of all kinds --- */
+
+static struct local_port *local_port_of(void *ctx, struct slice address)
+{
+    struct edge *e = ctx;
+    const struct edge_options *o = &e->options;
+    if (o->namesrv && slice_eq(address, slice_text(o->namesrv_at))) return o->namesrv;
+    if (o->broker && slice_eq(address, slice_text(o->broker_at))) return o->broker;
+    return NULL;
+}
+
+static int64_t idle_ms(const struct edge *e) { return (int64_t)e->config->netty.idle_seconds * MS_OF_S; }
+
+static err_t open_front(struct edge *e, int32_t port, void (*take)(void *ctx, struct stream *s, const struct addr *remote), void *ctx)
+{
+    struct front_options o = {.loop = e->loop, .grpc = e->grpc, .take = take, .take_ctx = ctx, .tls_mode = (enum tls_mode)e->config->edge.tls};
+    o.tls = e->certificate ? certificate_tls(e->certificate) : NULL;
+    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)port, &o.at);
+    return error ? err_in(error, "bindAddress") : front_new(&o, &e->front);
+}
+
+static void take_for_both(void *ctx, struct stream *s, const struct addr *remote) { rpc_relay_take(ctx, s, remote); }
+static void take_for_proxy(void *ctx, struct stream *s, const struct addr *remote) { proxy_remoting_take(ctx, s, remote); }
+
 static err_t start_one_port(struct edge *e, const struct grpc_options *grpc)
 {
-    struct one_port_options o = {
-        .loop = e->loop, .namesrv = e->options.namesrv, .broker = e->options.broker, .tls = grpc->tls, .tls_mode = (enum tls_mode)e->config->edge.tls,
-        .idle_close_ms = (int64_t)e->config->netty.idle_seconds * MS_OF_S,
-    };
-    if (!o.namesrv || !o.broker) return err_new(ERR_CONFIG, "onePort is for a name server and a broker in one process: skylark server");
-    err_t error = network_resolve(slice_text(e->config->netty.bind_address), (uint16_t)e->config->edge.one_port, &o.at);
-    if (error) return err_in(error, "bindAddress");
-    o.grpc = e->grpc = grpc_server_new(e->loop, e->services, e->service_count, grpc);
-    return one_port_new(&o, &e->one_port);
+    if (!e->options.namesrv || !e->options.broker)
+        return err_new(ERR_CONFIG, "onePort is for a name server and a broker in one process: skylark server");
+    e->both = (struct both_servers){e->options.namesrv, e->options.broker};
+    e->grpc = grpc_server_new(e->loop, e->services, e->service_count, grpc);
+    e->relay = front_relay_new(e->loop, &e->both, idle_ms(e));
+    return open_front(e, e->config->edge.one_port, take_for_both, e->relay);
+}
+
+/* Clients of the remoting protocol are told the address that is configured, else that of this machine. */
+static err_t start_remoting(struct edge *e)
+{
+    char access[HOST_NAME_MAX_TEXT + 16], ip[ADDR_TEXT_MAX];
+    struct addr here = network_local_address(0);
+    int32_t port = e->config->edge.remoting_port;
+    if (!port || e->relay) return NULL;
+    const char *host = e->config->edge.remoting_host ? e->config->edge.remoting_host : addr_format_ip(&here, ip);
+    snprintf(access, sizeof access, "%.255s:%d", host, port);
+    struct proxy_remoting_options o = {.loop = e->loop, .namesrv_addr = e->namesrv_addr, .access = access, .idle_close_ms = idle_ms(e),
+                                       .local = local_port_of, .local_ctx = e};
+    err_t error = proxy_remoting_new(&o, &e->remoting);
+    return error ? error : open_front(e, port, take_for_proxy, e->remoting);
+}
+
+static void close_front(struct edge *e)
+{
+    front_free(e->front);
+    rpc_relay_free(e->relay);
+    proxy_remoting_free(e->remoting);
+    e->front = NULL;
+    e->relay = NULL;
+    e->remoting = NULL;
 }
 
 static err_t start_grpc(struct edge *e)
@@ -106,10 +166,8 @@ static void add_standard_services(struct edge *e)
 static struct rpc_peer *connect_to(void *ctx, struct slice address, const struct rpc_service *service, const struct rpc_options *options)
 {
     struct edge *e = ctx;
-    const struct edge_options *o = &e->options;
-    if (o->namesrv && slice_eq(address, slice_text(o->namesrv_at))) return rpc_peer_new_local(e->loop, o->namesrv, service, options);
-    if (o->broker && slice_eq(address, slice_text(o->broker_at))) return rpc_peer_new_local(e->loop, o->broker, service, options);
-    return NULL;
+    struct local_port *here = local_port_of(e, address);
+    return here ? rpc_peer_new_local(e->loop, here, service, options) : NULL;
 }
 
 static err_t start_proxy(struct edge *e)
@@ -137,7 +195,8 @@ static err_t start(struct edge *e)
     if (error) return error;
     add_standard_services(e);
     error = start_proxy(e);
-    return error ? error : start_grpc(e);
+    if (!error) error = start_grpc(e);
+    return error ? error : start_remoting(e);
 }
 
 err_t edge_run(struct edge *e)
@@ -162,8 +221,7 @@ static void close_all(void *ctx)
     if (e->closed) return;
     e->closed = true;
     timer_stop(&e->loop->tasks, &e->grace);
-    one_port_free(e->one_port);
-    e->one_port = NULL;
+    close_front(e);
     grpc_server_close(e->grpc);
     e->grpc = NULL;
     proxy_free(e->proxy);
@@ -186,9 +244,24 @@ static void begin_stop(struct mail *m)
     timer_start(&e->loop->tasks, &e->grace, e->config->edge.shutdown_s * MS_OF_S);
     health_leave(e->health);
     proxy_leave(e->proxy);
-    if (e->one_port) one_port_leave(e->one_port);
+    front_free(e->front);
+    e->front = NULL;
+    size_t calls = grpc_server_calls(e->grpc);
+    if (calls) log_info("grpc.draining calls=%zu seconds=%lld", calls, (long long)e->config->edge.shutdown_s);
     grpc_server_on_drained(e->grpc, on_drained, e);
     grpc_server_drain(e->grpc);
+}
+
+static void end_now(struct mail *m)
+{
+    struct edge *e = LIST_OWNER(m, struct edge, hurry);
+    if (!e->closed) timer_start(&e->loop->tasks, &e->grace, 0);
+}
+
+void edge_hurry(struct edge *e)
+{
+    e->hurry.deliver = end_now;
+    tasks_post(&e->loop->tasks, &e->hurry);
 }
 
 void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped)
@@ -202,13 +275,14 @@ void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped)
 
 /* --- life --- */
 
-err_t edge_new(const struct edge_options *options, struct edge **out)
+err_t edge_new(const struct edge_options *options, const char **out_key, struct edge **out)
 {
     struct edge *e = must_zero(sizeof *e);
     e->options = *options;
     e->options.namesrv_addr = e->namesrv_addr = must_strdup(options->namesrv_addr);
     e->config = options->config;
     err_t error = start(e);
+    *out_key = options->config->edge.one_port ? "onePort" : e->remoting ? "remotingListenPort" : "grpcServerPort";
     if (error) edge_free(e);
     else *out = e;
     return error;
@@ -222,7 +296,7 @@ void edge_free(struct edge *e)
         pthread_join(e->thread, NULL);
         real_loop_adopt(e->loop);
     }
-    one_port_free(e->one_port);
+    close_front(e);
     grpc_server_close(e->grpc);
     proxy_free(e->proxy);
     real_loop_free(e->loop);

@@ -20,15 +20,19 @@ struct edge_options {
     const char *broker_at;
 };
 
-/* Listens. Errors: one clear line each. */
-err_t edge_new(const struct edge_options *options, struct edge **out) MUST_CHECK;
+/* Listens. Errors: one clear line each; *out_key is the key of the port that it is about, perhaps. */
+err_t edge_new(const struct edge_options *options, const char **out_key, struct edge **out) MUST_CHECK;
 /* Starts the thread. Errors: IO. */
 err_t edge_run(struct edge *e) MUST_CHECK;
 struct addr edge_grpc_addr(const struct edge *e);
+/* False: there is no port for remoting clients of its own. */
+bool edge_remoting_addr(const struct edge *e, struct addr *out);
 /* Where the certificate is; NULL without TLS. */
 const char *edge_certificate(const struct edge *e);
 /* Takes no new calls, gives those under way grpcShutdownTimeSeconds, ends; then `stopped` is posted to `tasks`. */
 void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped);
+/* After edge_stop(): calls under way are given no more time. Once. Thread: as edge_stop. */
+void edge_hurry(struct edge *e);
 /* After `stopped`, or without it when nobody told it to stop. NULL is fine. */
 void edge_free(struct edge *e);
 

@@ -40,7 +40,7 @@ struct host {
     bool broker_runs;
     struct mail stop_broker;     /* to the broker's loop */
     struct mail broker_stopped;  /* and back */
-    bool stopping;
+    bool stopping, hurried;
     bool failed;                 /* the start did, after some threads ran */
     int64_t began_ms;
 };
@@ -194,7 +194,9 @@ static err_t start_edge(struct host *h)
         o.broker = broker_local_port(h->broker);
         o.broker_at = h->broker_at;
     }
-    return advise(edge_new(&o, &h->edge), one_port(h) ? "onePort" : "grpcServerPort");
+    const char *port_key;
+    err_t e = edge_new(&o, &port_key, &h->edge);
+    return advise(e, port_key);
 }
 
 static void *run_broker(void *arg)
@@ -245,6 +247,14 @@ static void edge_has_stopped(struct mail *m)
     stop_what_is_behind(h);
 }
 
+/* A second signal: gRPC calls that are waited for end now. */
+static void hurry(struct host *h)
+{
+    if (h->hurried || !h->edge) return;
+    h->hurried = true;
+    edge_hurry(h->edge);
+}
+
 static void on_signal(void *ctx, int number)
 {
     struct host *h = ctx;
@@ -254,7 +264,10 @@ static void on_signal(void *ctx, int number)
         err_free(e);
         return;
     }
-    if (h->stopping) return;
+    if (h->stopping) {
+        hurry(h);
+        return;
+    }
     h->stopping = true;
     log_info("process.stopping signal=%s", number == SIGTERM ? "TERM" : "INT");
     if (!h->edge) {
@@ -279,8 +292,8 @@ static void say_broker(const struct host *h)
     const struct config *c = h->broker_config;
     char text[ADDR_TEXT_MAX];
     struct addr at = broker_address(h->broker);
-    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name, c->broker.cluster,
-           c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
+    printf("  broker       %s, \"%s\" in \"%s\"; clients are told %s\n", one_port(h) ? "there too" : addr_format(&at, text), c->broker.name,
+           c->broker.cluster, c->broker.ip1 ? c->broker.ip1 : "the address of this machine (brokerIP1 changes it)");
     printf("  data         %s, %s\n", c->store.root, c->store.flush_disk_type == SYNC_FLUSH
            ? "messages are on disk before they are answered" : "messages are answered before they are on disk (ASYNC_FLUSH)");
 }
@@ -293,6 +306,8 @@ static void say_edge(const struct host *h)
     if (certificate) how = h->proxy_config->edge.tls == TLS_ENFORCING ? "TLS only with " : "plaintext, and TLS with ";
     printf("  %s     %s, %s%s%s\n", one_port(h) ? "one port" : "gRPC    ", addr_format(&at, text), how, certificate ? certificate : "",
            h->broker ? "" : ", in front of the brokers that the name servers know");
+    if (edge_remoting_addr(h->edge, &at))
+        printf("  remoting     %s, a name server and broker for clients that are to see this port alone; gRPC too\n", addr_format(&at, text));
 }
 
 static void say_ready(const struct host *h)

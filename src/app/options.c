@@ -135,7 +135,8 @@ void options_help(const char *name, enum config_owner owner, const char *intro, 
     printf("usage: skylark %s [options]\n\n%s\n\n", name, intro);
     puts("  -c, --config FILE     keys from a properties file; a broker.conf or namesrv.conf of the original is fine");
     if (owner == CONFIG_PROXY) puts("  -pc, --pc FILE        keys from a JSON file; a rmq-proxy.json of the original is fine");
-    if (owner == CONFIG_BROKER || owner == CONFIG_PROXY) puts("  -n, --namesrvAddr A   name servers, host:port separated by ; (or the variable NAMESRV_ADDR)");
+    if (owner == CONFIG_BROKER || owner == CONFIG_PROXY)
+        puts("  -n, --namesrvAddr A   name servers, host:port separated by ; (or the variable NAMESRV_ADDR)");
     puts("      --data DIR        folder for everything that is kept (default ./data)\n"
          "      --set KEY=VALUE   one key; may be repeated, and wins over the file\n"
          "      --log FILE        log to a file instead of standard error; HUP opens it anew\n"

@@ -45,8 +45,8 @@ int cmd_server(int argc, char **argv)
 {
     return run(argc, argv, "server", CONFIG_SERVER,
                "Runs a name server, a broker and a proxy for gRPC clients in one process. Without any option it listens on the ports that\n"
-               "clients expect (9876 name server, 10911 broker, 8081 gRPC) and keeps everything below ./data. Messages are on disk before\n"
-               "they are answered.",
+               "clients expect (9876 name server, 10911 broker, 8081 gRPC, 8080 for those that are to see the proxy alone) and keeps\n"
+               "everything below ./data. Messages are on disk before they are answered.",
                "Examples:\n"
                "  skylark server\n"
                "  skylark server --data /var/lib/skylark --set brokerIP1=mq.example.org\n"

@@ -140,7 +140,8 @@ static bool refuse(struct grpc_call *k)
     struct slice encoding = grpc_call_header(k, "grpc-encoding");
     if (k->too_long) grpc_call_refuse(k, "431", GRPC_RESOURCE_EXHAUSTED, "the headers are too long");
     else if (!slice_eq(grpc_call_header(k, ":method"), SLICE("POST"))) grpc_call_refuse(k, "405", GRPC_INTERNAL, "only POST is a call");
-    else if (!is_grpc_content(grpc_call_header(k, "content-type"))) grpc_call_refuse(k, "415", GRPC_INTERNAL, "the content-type is not application/grpc");
+    else if (!is_grpc_content(grpc_call_header(k, "content-type")))
+        grpc_call_refuse(k, "415", GRPC_INTERNAL, "the content-type is not application/grpc");
     else if (encoding.p && !slice_eq(encoding, SLICE("identity")) && !slice_eq(encoding, SLICE("gzip")))
         grpc_call_refuse(k, "200", GRPC_UNIMPLEMENTED, "messages may be packed with gzip only");
     return k->over;

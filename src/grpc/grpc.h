@@ -80,7 +80,8 @@ struct grpc_options grpc_options_default(void);
 err_t grpc_listen(struct loop *loop, const struct addr *at, const struct grpc_service *const *services, size_t count,
                   const struct grpc_options *options, struct grpc_server **out) MUST_CHECK;
 /* The same without a port of its own: connections are given to it (net/sniff), and taken. What is not HTTP/2 is closed. */
-struct grpc_server *grpc_server_new(struct loop *loop, const struct grpc_service *const *services, size_t count, const struct grpc_options *options);
+struct grpc_server *grpc_server_new(struct loop *loop, const struct grpc_service *const *services, size_t count,
+                                    const struct grpc_options *options);
 void grpc_server_take(struct grpc_server *s, const struct sniffed *what);
 struct addr grpc_server_addr(const struct grpc_server *s);
 /* Tells the clients to go (GOAWAY) and takes no new call; calls under way go on. */

@@ -16,7 +16,11 @@ struct grpc_options grpc_options_default(void)
     };
 }
 
-static void on_accepted(void *ctx, struct stream *stream, const struct addr *remote) { sniffer_take(&((struct grpc_server *)ctx)->sniffer, stream, remote); }
+static void on_accepted(void *ctx, struct stream *stream, const struct addr *remote)
+{
+    struct grpc_server *s = ctx;
+    sniffer_take(&s->sniffer, stream, remote);
+}
 
 /* --- newcomers --- */
 
@@ -83,7 +87,8 @@ static void scan(void *ctx)
     timer_start(&s->loop->tasks, &s->scan, SCAN_MS);
 }
 
-struct grpc_server *grpc_server_new(struct loop *loop, const struct grpc_service *const *services, size_t count, const struct grpc_options *options)
+struct grpc_server *grpc_server_new(struct loop *loop, const struct grpc_service *const *services, size_t count,
+                                    const struct grpc_options *options)
 {
     struct grpc_server *s = must_zero(sizeof *s);
     s->loop = loop;

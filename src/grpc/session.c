@@ -129,7 +129,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 static int on_sent(nghttp2_session *session, const nghttp2_frame *f, void *ctx)
 {
     (void)ctx;
-    if (f->hd.type == NGHTTP2_HEADERS && f->hd.flags & NGHTTP2_FLAG_END_STREAM && !nghttp2_session_get_stream_remote_close(session, f->hd.stream_id))
+    bool ends = f->hd.type == NGHTTP2_HEADERS && f->hd.flags & NGHTTP2_FLAG_END_STREAM;
+    if (ends && !nghttp2_session_get_stream_remote_close(session, f->hd.stream_id))
         nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, f->hd.stream_id, NGHTTP2_NO_ERROR);
     return 0;
 }

@@ -26,8 +26,8 @@ bool timeout_parse(struct slice text, int64_t *out_ms)
 void status_text_encode(struct slice text, struct buf *out)
 {
     static const char hex[] = "0123456789ABCDEF";
-    size_t n = text.n < STATUS_TEXT_MAX ? text.n : STATUS_TEXT_MAX;
-    for (size_t i = 0; i < n; i++) {
+    size_t before = out->n;
+    for (size_t i = 0; i < text.n && out->n - before + 3 <= STATUS_TEXT_MAX; i++) {
         uint8_t c = text.p[i];
         if (c >= 0x20 && c < 0x7F && c != '%') {
             buf_put_u8(out, c);

@@ -11,7 +11,7 @@ enum { STATUS_TEXT_MAX = 4096 };
 
 /* "20S", "100m": at most 8 digits and a unit (H M S m u n). Rounded up to whole ms. False: it is not one. */
 bool timeout_parse(struct slice text, int64_t *out_ms);
-/* Appends a status text as it may stand in a header; what is longer than STATUS_TEXT_MAX is cut. */
+/* Appends a status text as it may stand in a header; what would be longer than STATUS_TEXT_MAX there is cut: clients take 8 KiB of headers. */
 void status_text_encode(struct slice text, struct buf *out);
 /* "application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8" */
 bool is_grpc_content(struct slice type);

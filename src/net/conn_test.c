@@ -13,6 +13,7 @@ struct world {
     struct sim *sim;
     struct loop *loop, *other;
     struct conn_group group;
+    const struct conn_events *events;
     struct conn *conn;
     struct listener *listener;
     struct stream *stream;          /* of the other end */
@@ -62,7 +63,7 @@ static void on_accepted(void *ctx, struct stream *s, const struct addr *remote)
     struct world *w = ctx;
     struct conn_limits limits = {1 << 20, 30000};
     (void)remote;
-    w->conn = conn_new(&w->group, s, &events, &limits, w);
+    w->conn = conn_new(&w->group, s, w->events, &limits, w);
 }
 
 static void other_data(void *ctx, uint8_t *p, size_t n)
@@ -90,13 +91,13 @@ static void on_connected(void *ctx, err_t e, struct stream *s)
     stream_start(s, &stream_events, w);
 }
 
-static void start(struct world *w, uint64_t seed)
+static void start_with(struct world *w, uint64_t seed, const struct conn_events *how)
 {
     struct sim_options o = sim_options_default(seed);
     struct addr at = {.port = PORT};
     struct connect *c;
     o.split_permille = 500;
-    *w = (struct world){.sim = sim_new(&o)};
+    *w = (struct world){.sim = sim_new(&o), .events = how};
     w->loop = sim_loop_new(sim_process_new(w->sim, "10.0.0.1"));
     w->other = sim_loop_new(sim_process_new(w->sim, "10.0.0.2"));
     conn_group_init(&w->group, w->loop);
@@ -106,6 +107,8 @@ static void start(struct world *w, uint64_t seed)
     sim_run_for(w->sim, 100);
     EXPECT(w->conn && w->stream);
 }
+
+static void start(struct world *w, uint64_t seed) { start_with(w, seed, &events); }
 
 static void stop(struct world *w)
 {
@@ -142,6 +145,33 @@ static void send_in_pieces(struct world *w, struct slice rest)
         sim_run_for(w->sim, (int64_t)random_below(sim_random(w->sim), 3));
     }
     sim_run_for(w->sim, 500);
+}
+
+static void hold_at_third(void *ctx, uint8_t *p, size_t n)
+{
+    struct world *w = ctx;
+    buf_put(&w->units, p, n);
+    if (++w->count == 3) conn_hold(w->conn, true);
+}
+
+TEST(conn, what_is_held_hands_over_nothing_and_loses_nothing)
+{
+    static const struct conn_events holding = {unit_size, hold_at_third, on_end};
+    for (uint64_t seed = 50; seed < 60; seed++) {
+        struct world w;
+        start_with(&w, seed, &holding);
+        struct buf sent = make_units(&w, 200);
+        send_in_pieces(&w, buf_slice(&sent));
+        sim_run_for(w.sim, 60000);
+        EXPECT_EQ(w.count, 3);
+        EXPECT_EQ(w.ends, 0);
+        conn_hold(w.conn, false);
+        sim_run_for(w.sim, 5000);
+        EXPECT_EQ(w.count, 200);
+        EXPECT(slice_eq(buf_slice(&w.units), buf_slice(&sent)));
+        buf_done(&sent);
+        stop(&w);
+    }
 }
 
 TEST(conn, units_come_whole_and_in_order_however_the_bytes_arrive)

@@ -73,7 +73,11 @@ static void op_pause(struct stream *stream, bool paused)
     else if (!paused && !r->busy) timer_start(&stream->loop->tasks, &r->again, 0);
 }
 
-static enum write_result op_write(struct stream *stream, const struct iovec *parts, size_t count) { return stream_write(of(stream)->below, parts, count); }
+static enum write_result op_write(struct stream *stream, const struct iovec *parts, size_t count)
+{
+    return stream_write(of(stream)->below, parts, count);
+}
+
 static struct addr op_local(struct stream *stream) { return stream_local(of(stream)->below); }
 
 static void op_close(struct stream *stream)

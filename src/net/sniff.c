@@ -74,7 +74,9 @@ static void hand_over(struct newcomer *n, enum protocol protocol)
     struct sniffer *s = n->sniffer;
     struct buf attributes = n->attributes;
     n->attributes = BUF_EMPTY;
-    struct sniffed what = {.protocol = protocol, .remote = n->remote, .local = n->local, .encrypted = n->encrypted, .attributes = buf_slice(&attributes)};
+    struct sniffed what = {
+        .protocol = protocol, .remote = n->remote, .local = n->local, .encrypted = n->encrypted, .attributes = buf_slice(&attributes),
+    };
     stream_pause(n->stream, true);
     what.stream = replay_stream_new(n->stream, buf_slice(&n->in));
     release(n);
@@ -165,8 +167,10 @@ static void decide(struct newcomer *n)
     bool may_tls = n->sniffer->tls && n->sniffer->mode != TLS_DISABLED && !n->encrypted;
     if (protocol == PROTOCOL_MORE) return;
     if (protocol == PROTOCOL_TLS && may_tls) unwrap(n);
-    else if (protocol == PROTOCOL_TLS) give_up(n, err_new(ERR_REFUSED, n->encrypted ? "TLS inside of TLS" : "TLS is disabled (tls.server.mode)"));
-    else if (!n->encrypted && n->sniffer->mode == TLS_ENFORCING) give_up(n, err_new(ERR_REFUSED, "only TLS is allowed (tls.server.mode=enforcing)"));
+    else if (protocol == PROTOCOL_TLS)
+        give_up(n, err_new(ERR_REFUSED, n->encrypted ? "TLS inside of TLS" : "TLS is disabled (tls.server.mode)"));
+    else if (!n->encrypted && n->sniffer->mode == TLS_ENFORCING)
+        give_up(n, err_new(ERR_REFUSED, "only TLS is allowed (tls.server.mode=enforcing)"));
     else hand_over(n, protocol);
 }
 

@@ -36,4 +36,28 @@ void proxy_leave(struct proxy *p);
 /* After its server is closed. NULL is fine. */
 void proxy_free(struct proxy *p);
 
+/* --- clients of the remoting protocol, behind one port (docs/protocol/grpc.md 13) --- */
+
+struct local_port;
+struct proxy_remoting;
+struct stream;
+
+struct proxy_remoting_options {
+    struct loop *loop;
+    const char *namesrv_addr;         /* host:port separated by ; */
+    const char *access;               /* host:port that routes name instead of brokers' */
+    int64_t idle_close_ms;
+    /* The port of a broker or name server that is in this process; NULL, or an answer of NULL: by a socket. */
+    struct local_port *(*local)(void *ctx, struct slice address);
+    void *local_ctx;
+};
+
+/* Requests go to the broker that they name (bname), heartbeats to all; routes come from the name servers, with this port in them. What a
+ * broker knows of its clients it knows of these too. Errors: CONFIG. */
+err_t proxy_remoting_new(const struct proxy_remoting_options *options, struct proxy_remoting **out) MUST_CHECK;
+/* Takes the stream of a client. */
+void proxy_remoting_take(struct proxy_remoting *m, struct stream *s, const struct addr *remote);
+/* NULL is fine. */
+void proxy_remoting_free(struct proxy_remoting *m);
+
 #endif

@@ -4,6 +4,8 @@
 #include "net/conn.h"
 #include "net/local.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -12,23 +14,28 @@ enum {
     STALLED_MS = 30000,
     SCAN_MS = 5000,
     HEAD_BYTES = 8,                     /* total, form and length of the header */
-    CLIENT = RELAY_SERVERS_MAX,         /* the number of the client's end */
-    ENDS = RELAY_SERVERS_MAX + 1,
+    CONNECT_MS = 3000,
+    WATCHED_MAX = 1024,                 /* of one client at a time */
 };
 
 struct relayed;
 
 struct end {
     struct relayed *of;
-    struct conn *conn;                  /* NULL: not connected */
+    struct conn *conn;                  /* NULL: not connected, or not yet */
+    struct connect *connecting;
+    struct buf waiting;                 /* frames, until it is connected */
 };
 
 struct relayed {
     struct list_node node;
     struct rpc_relay *relay;
     struct addr remote;
-    struct end ends[ENDS];
-    size_t asked_by;                    /* the server that asked the client something last */
+    struct end client;
+    struct end **servers;               /* by number; NULL where there is none yet */
+    size_t count;
+    struct end *asked_by;               /* the server that asked the client something last */
+    struct buf watched;                 /* int32_t: opaques of requests whose replies are looked at */
     bool holds_servers, holds_client;
     struct timer look;                  /* again, whether somebody is still slow */
 };
@@ -40,29 +47,31 @@ struct rpc_relay {
     struct list all;
     struct timer scan;
     struct buf head;                    /* a header that is decoded */
+    struct buf changed;                 /* a frame that is sent instead of another */
     struct frame frame;
+    struct relay_choice choice;
 };
 
 /* --- who is slow --- */
 
 static bool is_slow(const struct end *e, bool was)
 {
-    return e->conn && conn_unsent_bytes(e->conn) > (was ? HOLD_BYTES / 2 : HOLD_BYTES);
+    return (e->conn ? conn_unsent_bytes(e->conn) : e->waiting.n) > (was ? HOLD_BYTES / 2 : HOLD_BYTES);
 }
 
 static void hold_servers(struct relayed *x)
 {
-    x->holds_servers = is_slow(&x->ends[CLIENT], x->holds_servers);
-    for (size_t i = 0; i < CLIENT; i++)
-        if (x->ends[i].conn) conn_hold(x->ends[i].conn, x->holds_servers);
+    x->holds_servers = is_slow(&x->client, x->holds_servers);
+    for (size_t i = 0; i < x->count; i++)
+        if (x->servers[i] && x->servers[i]->conn) conn_hold(x->servers[i]->conn, x->holds_servers);
 }
 
 static void hold_client(struct relayed *x)
 {
     bool slow = false;
-    for (size_t i = 0; i < CLIENT; i++) slow |= is_slow(&x->ends[i], x->holds_client);
+    for (size_t i = 0; i < x->count; i++) slow |= x->servers[i] && is_slow(x->servers[i], x->holds_client);
     x->holds_client = slow;
-    conn_hold(x->ends[CLIENT].conn, slow);
+    conn_hold(x->client.conn, slow);
 }
 
 /* A client that does not read holds back the servers; a server that does not, the client. */
@@ -82,14 +91,25 @@ static void look(struct relayed *x)
 
 /* --- life --- */
 
+static void end_free(struct end *e)
+{
+    if (!e) return;
+    if (e->connecting) connect_cancel(e->connecting);
+    if (e->conn) conn_close(e->conn);
+    buf_done(&e->waiting);
+    free(e);
+}
+
 static void close_all(struct relayed *x, const char *why)
 {
     char text[ADDR_TEXT_MAX];
     log_debug("relay.closed remote=%s why=\"%s\"", addr_format(&x->remote, text), why);
     timer_stop(&x->relay->loop->tasks, &x->look);
-    for (size_t i = 0; i < ENDS; i++)
-        if (x->ends[i].conn) conn_close(x->ends[i].conn);
+    for (size_t i = 0; i < x->count; i++) end_free(x->servers[i]);
+    conn_close(x->client.conn);
     list_remove(&x->node);
+    buf_done(&x->watched);
+    free(x->servers);
     free(x);
 }
 
@@ -127,27 +147,167 @@ static err_t read_head(struct rpc_relay *r, const uint8_t *p, size_t n, struct f
     return frame_decode(r->head.p, r->head.n, out);
 }
 
-static void pass_on(struct relayed *x, size_t to, const uint8_t *p, size_t n)
+static void pass_on(struct end *to, struct slice frame)
 {
-    struct conn *c = x->ends[to].conn;
-    buf_put(conn_out(c), p, n);
-    conn_sent(c);
-    if (conn_unsent_bytes(c) > HOLD_BYTES) look(x);
+    if (!to->conn) {
+        buf_put_slice(&to->waiting, frame);
+        if (is_slow(to, false)) look(to->of);
+        return;
+    }
+    buf_put_slice(conn_out(to->conn), frame);
+    conn_sent(to->conn);
+    if (conn_unsent_bytes(to->conn) > HOLD_BYTES) look(to->of);
 }
+
+static void answer(struct relayed *x, const struct frame *f, int32_t code, const char *remark)
+{
+    struct frame_head head = {
+        .form = f->form, .code = code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = f->opaque, .flag = FRAME_FLAG_RESPONSE,
+        .remark = slice_text(remark),
+    };
+    struct frame_writer w;
+    if (f->flag & (FRAME_FLAG_ONEWAY | FRAME_FLAG_RESPONSE)) return;
+    frame_begin(&w, conn_out(x->client.conn), &head);
+    frame_end(&w, 0);
+    conn_sent(x->client.conn);
+}
+
+/* --- servers --- */
 
 static const struct conn_events events_of_server;
 static const struct conn_limits limits = {.max_unsent_bytes = UNSENT_MAX, .stalled_close_ms = STALLED_MS};
 
-static err_t connect_to(struct relayed *x, size_t server)
+static void begin_with(struct end *e, struct stream *s)
+{
+    struct rpc_relay *r = e->of->relay;
+    e->conn = conn_new(&r->group, s, &events_of_server, &limits, e);
+    if (e->of->holds_servers) conn_hold(e->conn, true);
+    if (!e->waiting.n) return;
+    buf_put_slice(conn_out(e->conn), buf_slice(&e->waiting));
+    conn_sent(e->conn);
+    buf_done(&e->waiting);
+}
+
+/* Each request that waited is told why; the next one tries again. Takes error. */
+static void give_up(struct end *e, err_t error)
+{
+    struct relayed *x = e->of;
+    struct buf waiting = e->waiting;
+    char remark[RELAY_REFUSAL_MAX];
+    snprintf(remark, sizeof remark, "the broker cannot be reached: %s", err_text(error));
+    err_free(error);
+    e->waiting = BUF_EMPTY;
+    for (size_t at = 0, size = 0; at < waiting.n; at += size) {
+        err_t wrong = frame_size(waiting.p + at, waiting.n - at, &size);
+        assert(!wrong && size && size <= waiting.n - at);   /* it has been cut before */
+        wrong = read_head(x->relay, waiting.p + at, size, &x->relay->frame);
+        if (!wrong) answer(x, &x->relay->frame, RESPONSE_SYSTEM_ERROR, remark);
+        err_free(wrong);
+    }
+    buf_done(&waiting);
+    look(x);
+}
+
+static void on_connected(void *ctx, err_t error, struct stream *s)
+{
+    struct end *e = ctx;
+    e->connecting = NULL;
+    if (error) give_up(e, error);
+    else begin_with(e, s);
+}
+
+static struct end *end_of(struct relayed *x, size_t server)
+{
+    if (server >= x->count) {
+        struct end **more = must_zero((server + 1) * sizeof(struct end *));
+        if (x->count) memcpy(more, x->servers, x->count * sizeof(struct end *));
+        free(x->servers);
+        x->servers = more;
+        x->count = server + 1;
+    }
+    if (!x->servers[server]) {
+        x->servers[server] = must_zero(sizeof(struct end));
+        x->servers[server]->of = x;
+    }
+    return x->servers[server];
+}
+
+static err_t begin_connect(struct end *e, size_t server)
+{
+    struct rpc_relay *r = e->of->relay;
+    struct slice address = {NULL, 0}, host;
+    struct stream *s;
+    uint16_t port;
+    struct local_port *here = r->options.place(r->options.ctx, server, &address);
+    err_t error = here ? local_connect(r->loop, here, &e->of->remote, &s) : addr_split(address, &host, &port);
+    if (error) return error;
+    if (here) begin_with(e, s);
+    else error = loop_connect(r->loop, host, port, CONNECT_MS, on_connected, e, &e->connecting);
+    return error;
+}
+
+static void ask(struct relayed *x, size_t server, struct slice frame)
+{
+    struct end *e = end_of(x, server);
+    pass_on(e, frame);
+    if (e->conn || e->connecting) return;
+    err_t error = begin_connect(e, server);
+    if (error) give_up(e, error);
+}
+
+/* --- watched replies --- */
+
+static bool watch(struct relayed *x, int32_t opaque)
+{
+    if (x->watched.n >= WATCHED_MAX * sizeof opaque) return false;
+    buf_put(&x->watched, &opaque, sizeof opaque);
+    return true;
+}
+
+static bool was_watched(struct relayed *x, int32_t opaque)
+{
+    int32_t *all = (int32_t *)(void *)x->watched.p;
+    size_t count = x->watched.n / sizeof *all;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i] != opaque) continue;
+        all[i] = all[count - 1];
+        x->watched.n -= sizeof *all;
+        return true;
+    }
+    return false;
+}
+
+/* --- frames --- */
+
+/* The same request, to be answered by nobody. */
+static struct slice as_oneway(struct rpc_relay *r, const struct frame *f, struct slice body)
+{
+    struct frame_head head = {.form = f->form, .code = f->code, .language = f->language, .version = f->version, .opaque = f->opaque,
+                              .flag = f->flag | FRAME_FLAG_ONEWAY, .remark = f->remark};
+    struct frame_writer w;
+    buf_clear(&r->changed);
+    frame_begin(&w, &r->changed, &head);
+    for (size_t i = 0; i < f->count; i++) frame_put(&w, f->fields[i].name, f->fields[i].value);
+    frame_end(&w, body.n);
+    buf_put_slice(&r->changed, body);
+    return buf_slice(&r->changed);
+}
+
+static void take_request(struct relayed *x, const struct frame *f, struct slice frame, struct slice body)
 {
     struct rpc_relay *r = x->relay;
-    struct stream *s;
-    if (x->ends[server].conn) return NULL;
-    err_t e = local_connect(r->loop, r->options.servers[server], &x->remote, &s);
-    if (e) return e;
-    x->ends[server].conn = conn_new(&r->group, s, &events_of_server, &limits, &x->ends[server]);
-    if (x->holds_servers) conn_hold(x->ends[server].conn, true);
-    return NULL;
+    struct relay_choice *c = &r->choice;
+    *c = (struct relay_choice){.count = 0};
+    r->options.choose(r->options.ctx, f, body, c);
+    if (c->count && c->watch && !watch(x, f->opaque)) {
+        answer(x, f, RESPONSE_SYSTEM_BUSY, "too many requests at a time");
+        return;
+    }
+    if (!c->count) answer(x, f, c->code, c->remark);
+    size_t others = c->count > 1 ? c->count : 0, first = c->count ? c->servers[0] : 0;
+    struct slice oneway = others ? as_oneway(r, f, body) : (struct slice){NULL, 0};
+    for (size_t i = 1; i < others; i++) ask(x, c->servers[i], oneway);
+    if (c->count) ask(x, first, frame);
 }
 
 static void on_client_frame(void *ctx, uint8_t *p, size_t n)
@@ -159,10 +319,17 @@ static void on_client_frame(void *ctx, uint8_t *p, size_t n)
         refuse(x, e);
         return;
     }
-    size_t to = f->flag & FRAME_FLAG_RESPONSE ? x->asked_by : x->relay->options.choose(f->code);
-    e = connect_to(x, to);
-    if (!e) pass_on(x, to, p, n);
-    else refuse(x, e);
+    struct slice body = slice_skip(slice_of(p, n), x->relay->head.n);
+    if (!(f->flag & FRAME_FLAG_RESPONSE)) take_request(x, f, slice_of(p, n), body);
+    else if (x->asked_by) pass_on(x->asked_by, slice_of(p, n));
+}
+
+static struct slice look_at_reply(struct rpc_relay *r, struct frame *f, struct slice frame)
+{
+    buf_clear(&r->changed);
+    f->body = slice_skip(frame, r->head.n);
+    r->options.reply(r->options.ctx, f, &r->changed);
+    return r->changed.n ? buf_slice(&r->changed) : frame;
 }
 
 static void on_server_frame(void *ctx, uint8_t *p, size_t n)
@@ -175,8 +342,10 @@ static void on_server_frame(void *ctx, uint8_t *p, size_t n)
         refuse(x, e);
         return;
     }
-    if (!(f->flag & FRAME_FLAG_RESPONSE)) x->asked_by = (size_t)(end - x->ends);
-    pass_on(x, CLIENT, p, n);
+    struct slice frame = slice_of(p, n);
+    if (!(f->flag & FRAME_FLAG_RESPONSE)) x->asked_by = end;
+    else if (x->watched.n && was_watched(x, f->opaque)) frame = look_at_reply(x->relay, f, frame);
+    pass_on(&x->client, frame);
 }
 
 static const struct conn_events events_of_client = {.size = frame_size, .unit = on_client_frame, .end = on_end, .taken = on_taken};
@@ -187,10 +356,10 @@ void rpc_relay_take(struct rpc_relay *r, struct stream *s, const struct addr *re
     struct relayed *x = must_zero(sizeof *x);
     x->relay = r;
     x->remote = *remote;
-    for (size_t i = 0; i < ENDS; i++) x->ends[i].of = x;
+    x->client.of = x;
     timer_init(&x->look, look_again, x);
     list_add(&r->all, &x->node);
-    x->ends[CLIENT].conn = conn_new(&r->group, s, &events_of_client, &limits, &x->ends[CLIENT]);
+    x->client.conn = conn_new(&r->group, s, &events_of_client, &limits, &x->client);
 }
 
 /* --- all of them --- */
@@ -200,7 +369,8 @@ size_t rpc_relay_unsent(const struct rpc_relay *r)
     size_t sum = 0;
     LIST_EACH(&r->all, node) {
         const struct relayed *x = LIST_OWNER(node, struct relayed, node);
-        for (size_t i = 0; i < ENDS; i++) sum += x->ends[i].conn ? conn_unsent_bytes(x->ends[i].conn) : 0;
+        sum += conn_unsent_bytes(x->client.conn);
+        for (size_t i = 0; i < x->count; i++) sum += x->servers[i] && x->servers[i]->conn ? conn_unsent_bytes(x->servers[i]->conn) : 0;
     }
     return sum;
 }
@@ -211,7 +381,7 @@ static void scan(void *ctx)
     int64_t now = tasks_mono_ms(&r->loop->tasks);
     LIST_EACH(&r->all, node) {
         struct relayed *x = LIST_OWNER(node, struct relayed, node);
-        if (now - conn_active_ms(x->ends[CLIENT].conn) > r->options.idle_close_ms) close_all(x, "idle");
+        if (now - conn_active_ms(x->client.conn) > r->options.idle_close_ms) close_all(x, "idle");
     }
     timer_start(&r->loop->tasks, &r->scan, SCAN_MS);
 }
@@ -235,5 +405,6 @@ void rpc_relay_free(struct rpc_relay *r)
     while (!list_empty(&r->all)) close_all(LIST_OWNER(list_first(&r->all), struct relayed, node), "shutdown");
     conn_group_done(&r->group);
     buf_done(&r->head);
+    buf_done(&r->changed);
     free(r);
 }

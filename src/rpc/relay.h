@@ -1,7 +1,7 @@
-/* relay.h - one connection in front of several servers of this process: each request goes to the one that its code belongs to, as it is;
- * what they say goes to the client.
+/* relay.h - one connection in front of several servers: each request goes to the one that it is for, as it is; what they say goes to the
+ * client.
  * Shape    a client's connection has one of its own to each server that it asks something, made when needed: a server knows it as it
- *          would know the client itself, by its address
+ *          would know the client itself, in this process by the client's address
  * Threads  loop
  * Limits   who is slow holds back those who talk to him; frames are never cut */
 #ifndef SKYLARK_RPC_RELAY_H
@@ -9,16 +9,29 @@
 
 #include "rpc/rpc.h"
 
-enum { RELAY_SERVERS_MAX = 2 };
+enum { RELAY_SERVERS_MAX = 256, RELAY_REFUSAL_MAX = 160 };
 
 struct rpc_relay;
 struct stream;
 
+/* Where a request goes. */
+struct relay_choice {
+    uint16_t servers[RELAY_SERVERS_MAX]; /* numbers of the owner; the first one's reply is the client's, the others are asked one-way */
+    size_t count;                        /* 0: the request is answered with what follows */
+    int32_t code;
+    char remark[RELAY_REFUSAL_MAX];
+    bool watch;                          /* `reply` sees the reply */
+};
+
 struct rpc_relay_options {
-    struct local_port *servers[RELAY_SERVERS_MAX];
-    /* Which of them has the requests with this code. Replies of a client go to the last one that asked it something. */
-    size_t (*choose)(int32_t code);
-    int64_t idle_close_ms;            /* 0: never */
+    /* *out is all zero before. f has no body: that stands behind it. Replies of a client go to the server that asked it last. */
+    void (*choose)(void *ctx, const struct frame *f, struct slice body, struct relay_choice *out);
+    /* Where a server is: a port of this process, or NULL and its "host:port", valid until the next call. */
+    struct local_port *(*place)(void *ctx, size_t server, struct slice *out_address);
+    /* A reply to a request that was to be watched; writes a frame to `out` to be sent instead, or nothing. NULL: none are watched. */
+    void (*reply)(void *ctx, const struct frame *f, struct buf *out);
+    void *ctx;
+    int64_t idle_close_ms;               /* 0: never */
 };
 
 struct rpc_relay *rpc_relay_new(struct loop *loop, const struct rpc_relay_options *options);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PORT = 9876, FIRST = 7, SECOND = 107, BIG = 8, HOLD = 9, ASK = 10, BIG_BYTES = 100000 };
+enum { SERVERS = 2, PORT = 9876, FIRST = 7, SECOND = 107, BIG = 8, HOLD = 9, ASK = 10, EVERYBODY = 11, NOBODY = 12, AWAY = 13, WATCHED = 14, BIG_BYTES = 100000 };
 
 struct server {
     struct loop *loop;
@@ -23,7 +23,7 @@ struct server {
 struct scene {
     struct sim *sim;
     struct loop *edge, *client;
-    struct server servers[RELAY_SERVERS_MAX];
+    struct server servers[SERVERS];
     struct rpc_relay *relay;
     struct listener *listener;
 };
@@ -46,7 +46,42 @@ static void closed(void *ctx, struct rpc_conn *conn)
 }
 
 static void accepted(void *ctx, struct stream *stream, const struct addr *remote) { rpc_relay_take(((struct scene *)ctx)->relay, stream, remote); }
-static size_t choose(int32_t code) { return code > 100; }
+
+static void choose(void *ctx, const struct frame *f, struct slice body, struct relay_choice *out)
+{
+    (void)ctx, (void)body;
+    out->servers[0] = f->code > 100;
+    out->count = 1;
+    if (f->code == EVERYBODY) {
+        out->servers[1] = 1;
+        out->count = 2;
+    } else if (f->code == NOBODY) {
+        out->count = 0;
+        out->code = RESPONSE_SYSTEM_ERROR;
+        snprintf(out->remark, sizeof out->remark, "for nobody");
+    } else if (f->code == AWAY) {
+        out->servers[0] = 2;
+    }
+    out->watch = f->code == WATCHED;
+}
+
+static struct local_port *place(void *ctx, size_t server, struct slice *out_address)
+{
+    struct scene *s = ctx;
+    *out_address = SLICE("10.0.0.9:1");   /* there is nobody */
+    return server < SERVERS ? rpc_listener_port(s->servers[server].listener) : NULL;
+}
+
+static void reply(void *ctx, const struct frame *f, struct buf *out)
+{
+    (void)ctx;
+    struct frame_head head = {.form = f->form, .code = f->code, .opaque = f->opaque, .flag = f->flag};
+    struct frame_writer w;
+    frame_begin(&w, out, &head);
+    frame_end(&w, f->body.n + 1);
+    buf_put_slice(out, f->body);
+    buf_put_u8(out, '!');
+}
 
 static void listen_server(void *ctx)
 {
@@ -59,8 +94,7 @@ static void close_server(void *ctx) { rpc_listener_close(((struct server *)ctx)-
 static void listen_edge(void *ctx)
 {
     struct scene *s = ctx;
-    struct rpc_relay_options o = {.choose = choose, .idle_close_ms = 120000};
-    for (int i = 0; i < RELAY_SERVERS_MAX; i++) o.servers[i] = rpc_listener_port(s->servers[i].listener);
+    struct rpc_relay_options o = {.choose = choose, .place = place, .reply = reply, .ctx = s, .idle_close_ms = 120000};
     s->relay = rpc_relay_new(s->edge, &o);
     EXPECT_OK(loop_listen(s->edge, &(struct addr){.port = PORT}, &(struct listener_events){accepted, s}, &s->listener));
 }
@@ -78,7 +112,7 @@ static struct scene *start(uint64_t seed)
     struct sim_options options = sim_options_default(seed);
     s->sim = sim_new(&options);
     struct sim_process *p = sim_process_new(s->sim, "10.0.0.1");
-    for (int i = 0; i < RELAY_SERVERS_MAX; i++) {
+    for (int i = 0; i < SERVERS; i++) {
         s->servers[i].loop = sim_loop_new(p);
         sim_call(s->servers[i].loop, listen_server, &s->servers[i]);
     }
@@ -92,7 +126,7 @@ static void stop(struct scene *s)
 {
     sim_call(s->edge, close_edge, s);
     sim_run_for(s->sim, 1000);
-    for (int i = 0; i < RELAY_SERVERS_MAX; i++) {
+    for (int i = 0; i < SERVERS; i++) {
         sim_call(s->servers[i].loop, close_server, &s->servers[i]);
         buf_done(&s->servers[i].kept);
     }
@@ -150,6 +184,34 @@ TEST(relay, what_a_server_asks_is_answered_to_it)
     sim_run_for(s->sim, 1000);
     EXPECT_EQ(s->servers[0].answers, 1);
     answer_free(asked);
+    caller_close(c);
+    stop(s);
+}
+
+TEST(relay, a_request_may_be_for_all_for_nobody_or_for_one_who_is_away)
+{
+    struct scene *s = start(5);
+    struct caller *c = caller_open(s->sim, s->client, "10.0.0.1", PORT);
+    struct answer *a = caller_call(c, EVERYBODY, NULL, NULL, SLICE("all"));
+    EXPECT_TEXT(a->frame.body, "all");
+    answer_free(a);
+    sim_run_for(s->sim, 1000);
+    EXPECT_EQ(s->servers[0].calls, 1);
+    EXPECT_EQ(s->servers[1].calls, 1);
+    EXPECT_EQ(caller_unread(c), 0);   /* one answer */
+    a = caller_call(c, NOBODY, NULL, NULL, SLICE(""));
+    EXPECT_EQ(a->frame.code, RESPONSE_SYSTEM_ERROR);
+    EXPECT_TEXT(a->frame.remark, "for nobody");
+    answer_free(a);
+    for (int i = 0; i < 2; i++) {
+        a = caller_call(c, AWAY, NULL, NULL, SLICE(""));
+        EXPECT_EQ(a->frame.code, RESPONSE_SYSTEM_ERROR);
+        EXPECT(slice_starts(a->frame.remark, SLICE("the broker cannot be reached")));
+        answer_free(a);
+    }
+    a = caller_call(c, WATCHED, NULL, NULL, SLICE("seen"));
+    EXPECT_TEXT(a->frame.body, "seen!");
+    answer_free(a);
     caller_close(c);
     stop(s);
 }

@@ -405,3 +405,73 @@ TEST(pop, the_revive_group_passes_what_is_over)
     EXPECT_EQ(flow_offset(f, "CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_REVIVE_LOG_DefaultCluster", p.reply.revive_qid), 3);
     flow_stop(f);
 }
+
+TEST(pop, a_retry_of_a_delayed_message_does_not_wait_again)
+{
+    struct flow *f = start(NULL, 1);
+    EXPECT_EQ(flow_send(f, "T", 0, "DELAY=2", "late").code, RESPONSE_SUCCESS);   /* 5 s */
+    sim_run_for(f->sim, 6000);
+    EXPECT_EQ(pop_for(f, 1000).count, 1);
+    sim_run_for(f->sim, 1100);
+    struct popped p = pop_once(f);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_EQ(p.messages[0].m.reconsume_times, 1);
+    flow_stop(f);
+}
+
+TEST(pop, by_priority_begins_with_the_largest)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic_with(f, "T", 4, "+message.type=PRIORITY");
+    for (int i = 0; i < 8; i++) {
+        char properties[40];
+        snprintf(properties, sizeof properties, "_SYS_MSG_PRIORITY_=%d", i % 4);
+        EXPECT_EQ(flow_send(f, "T", 0, properties, "x").code, RESPONSE_SUCCESS);
+    }
+    struct pop_header h = pop_fields(f);
+    h.max_msg_nums = 2;
+    for (int32_t queue = 3; queue >= 0; queue--) {
+        struct popped p = pop_with(f, &h);
+        EXPECT_EQ(p.count, 2);
+        EXPECT_EQ(p.messages[0].m.queue_id, queue);
+        EXPECT_EQ(p.messages[1].m.queue_id, queue);
+    }
+    flow_stop(f);
+}
+
+/* A check point that the table does not know, as an original leaves it: written without us, and acknowledged in part. */
+TEST(pop, check_points_of_an_original_are_put_back_when_they_are_due)
+{
+    char body[300], properties[80];
+    struct flow *f = start(NULL, 1);
+    send_some(f, 0, 0, 3);
+    struct query_offset_header q = {.consumer_group = SLICE("G"), .topic = SLICE("T")};
+    flow_code(f, REQUEST_QUERY_CONSUMER_OFFSET, &query_offset_kind, &q, "", NULL);
+    struct pop_header h = pop_fields(f);
+    h.max_msg_nums = 1;
+    EXPECT_EQ(pop_with(f, &h).count, 1);   /* the group is known */
+    int64_t now_ms = tasks_wall_ms(rpc_tasks(f->loop));
+    snprintf(properties, sizeof properties, "TAGS=ck;TIMER_DELIVER_MS=%lld;UNIQ_KEY=k1", (long long)now_ms + 1000);
+    snprintf(body, sizeof body, "{\"bm\":0,\"bn\":\"broker-a\",\"c\":\"G\",\"d\":[0,1],\"it\":2000,\"n\":2,\"pt\":%lld,\"q\":0,\"ro\":0,\"so\":1,\"t\":\"T\"}", (long long)now_ms);
+    struct send_header s = flow_send_fields("rmq_sys_REVIVE_LOG_DefaultCluster", 3);
+    s.properties = flow_properties(properties);
+    EXPECT_EQ(flow_send_header(f, REQUEST_SEND_MESSAGE_V2, &s, slice_text(body)).code, RESPONSE_SUCCESS);
+    snprintf(properties, sizeof properties, "TAGS=ack;TIMER_DELIVER_MS=%lld;UNIQ_KEY=k2", (long long)now_ms + 2000);
+    snprintf(body, sizeof body, "{\"ao\":2,\"bn\":\"broker-a\",\"c\":\"G\",\"pt\":%lld,\"q\":0,\"so\":1,\"t\":\"T\"}", (long long)now_ms);
+    s.properties = flow_properties(properties);
+    EXPECT_EQ(flow_send_header(f, REQUEST_SEND_MESSAGE_V2, &s, slice_text(body)).code, RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 6000);
+    h = pop_fields(f);
+    h.queue_id = -1;
+    struct popped p = pop_with(f, &h);
+    size_t retries = 0;
+    for (size_t i = 0; i < p.count; i++) {
+        if (p.messages[i].handle.kind == POP_NORMAL) continue;
+        retries++;
+        EXPECT_TEXT(p.messages[i].m.body, "1");
+        EXPECT_EQ(p.messages[i].m.reconsume_times, 1);
+    }
+    EXPECT_EQ(retries, 1);
+    EXPECT_EQ(flow_offset(f, "CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_REVIVE_LOG_DefaultCluster", 3), 2);
+    flow_stop(f);
+}

@@ -108,15 +108,16 @@ def broker_conf(folder, port, more=()):
 
 
 def server(binary, folder, more=()):
-    """`skylark server`: name server, broker and proxy in one process. Ports: broker, its -2 neighbour, name server, gRPC behind it."""
+    """`skylark server`: name server, broker and proxy in one process. Ports: broker, its -2 neighbour; name server, behind it gRPC and the
+    proxy's for remoting clients."""
     folder = pathlib.Path(folder)
     first, namesrv_port = free_ports(2, together=4)
     broker_port = first + 2
     conf = broker_conf(folder, broker_port, more)
     command = [binary, "server", "--data", folder / "data", "--config", conf, "--set", f"namesrv.listenPort={namesrv_port}",
-               "--set", f"grpcServerPort={namesrv_port + 1}"]
+               "--set", f"grpcServerPort={namesrv_port + 1}", "--set", f"remotingListenPort={namesrv_port + 2}"]
     process = Process(command, [namesrv_port, broker_port], folder / "server.log")
-    process.grpc_port = namesrv_port + 1
+    process.grpc_port, process.remoting_port = namesrv_port + 1, namesrv_port + 2
     process.namesrv, process.broker = f"{HOST}:{namesrv_port}", f"{HOST}:{broker_port}"
     process.broker_port = broker_port
     return process

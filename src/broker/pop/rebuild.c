@@ -186,11 +186,6 @@ static void settle_points(struct pop *p, struct lease_queue *q)
     }
 }
 
-static bool is_known(const struct pop *p, const struct lease_queue *q)
-{
-    return topics_find(p->broker->topics, q->topic) && groups_find(p->broker->groups, q->group);
-}
-
 static void take_over(struct pop *p, struct rebuild *r)
 {
     struct map_entry *e;
@@ -201,7 +196,7 @@ static void take_over(struct pop *p, struct rebuild *r)
     p->recent = 1;   /* for as long as this goes on */
     for (size_t at = 0; (e = map_next(&p->leases.queues, &at));) {
         struct lease_queue *q = e->value;
-        if (is_known(p, q)) settle_offset(p, q);
+        if (topics_find(p->broker->topics, q->topic)) settle_offset(p, q);
         settle_points(p, q);
     }
     rebuild_forget_recent(p);

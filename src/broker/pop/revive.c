@@ -96,11 +96,12 @@ static const struct topic *ensure_topic(struct pop *p, const struct check_point 
     return topic;
 }
 
-/* The topic that the messages were first sent to, or the group, may be deleted. */
+/* The topic that the messages were first sent to, or the group, may be deleted. A group that made itself known by its first pop may have been
+ * lost in a crash: it is made again. */
 static bool is_wanted(const struct pop *p, const struct check_point *point)
 {
     struct slice origin = pop_origin_topic(point->queue->topic, point->queue->group);
-    return topics_find(p->broker->topics, origin.n ? origin : point->queue->topic) && groups_find(p->broker->groups, point->queue->group);
+    return topics_find(p->broker->topics, origin.n ? origin : point->queue->topic) && groups_find_or_create(p->broker->groups, point->queue->group);
 }
 
 /* --- one check point --- */
