@@ -13,6 +13,10 @@
 
 void telemetry_begin(struct proxy *p, struct grpc_call *call)
 {
+    if (p->leaving) {
+        grpc_finish(call, GRPC_OK, (struct slice){NULL, 0});
+        return;
+    }
     struct stream_of_client *s = must_zero(sizeof *s);
     s->data = CALL_STREAM;
     s->call = call;
@@ -208,6 +212,6 @@ void telemetry_leave(struct proxy *p)
     LIST_EACH(&p->clients.streams, node) {
         struct stream_of_client *s = LIST_OWNER(node, struct stream_of_client, node);
         send(p, s, &command);
-        end(s, GRPC_UNAVAILABLE, "the server stops");
+        end(s, GRPC_OK, "%s", "");   /* the Node.js SDK has stopped listening for errors by now: one would end its process */
     }
 }

@@ -231,7 +231,9 @@ TEST(grpc_settings, clients_are_asked_to_connect_anew_before_a_stop)
     struct v2_telemetry_command *c = world_command(w, k, 5000);
     EXPECT(c);
     EXPECT_EQ(c->command_case, V2_TELEMETRY_COMMAND_RECONNECT_ENDPOINTS_COMMAND);
-    EXPECT_EQ(grpc_client_status(k, 5000), GRPC_UNAVAILABLE);
+    EXPECT_EQ(grpc_client_status(k, 5000), GRPC_OK);
+    struct v2_settings s = producer_settings(w, "Orders");
+    EXPECT_EQ(grpc_client_status(world_settings(w, "p", &s), 5000), GRPC_OK);   /* nobody stays any more */
     grpc_world_stop(w);
 }
 
