@@ -142,7 +142,8 @@ int32_t pop_ack_batch(struct flow *f, const char *group, const struct popped_mes
         if (taken[i]) continue;
         for (size_t k = i; k < count; k++) {
             const struct receipt_handle *other = &messages[k].handle;
-            if (strcmp(messages[k].topic, messages[i].topic) || other->queue_id != h->queue_id || other->start_offset != h->start_offset || other->pop_ms != h->pop_ms) continue;
+            bool same = other->queue_id == h->queue_id && other->start_offset == h->start_offset && other->pop_ms == h->pop_ms;
+            if (!same || strcmp(messages[k].topic, messages[i].topic)) continue;
             ack_bits_add(&bits, (size_t)(other->offset - h->start_offset));
             taken[k] = true;
         }

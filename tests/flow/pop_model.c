@@ -280,7 +280,8 @@ static void reset(struct run *r)
         struct place *p = &r->places[i];
         if (p->generation != r->generation || p->kind != POP_NORMAL || p->queue_id != queue_id) continue;
         bool over = p->state == OUT && p->until_ms <= now(r) && !p->came_back;
-        if (over || (p->state == ACKED && !p->sure) || (p->state == UNSEEN && r->unheard)) {   /* its retry may be there already: another place tells of it */
+        if (over || (p->state == ACKED && !p->sure) || (p->state == UNSEEN && r->unheard)) {
+            /* its retry may be there already: another place tells of it */
             struct place *was = add_place(r);
             *was = *p;
             was->kind = POP_KINDS;
@@ -402,7 +403,9 @@ static void expect_all(struct run *r)
         const struct place *p = &r->places[i];
         if (p->generation != r->generation) continue;
         bool lost = (p->state == UNSEEN && p->sure && !came_otherwise(r, p)) || (p->state == OUT && !p->came_back);
-        if (lost) printf("lost: id %d kind %d %d@%lld tries %d state %d until %lld\n", p->id, p->kind, p->queue_id, (long long)p->offset, p->tries, p->state, (long long)p->until_ms);
+        if (lost)
+            printf("lost: id %d kind %d %d@%lld tries %d state %d until %lld\n", p->id, p->kind, p->queue_id, (long long)p->offset, p->tries, p->state,
+                   (long long)p->until_ms);
         EXPECT(!lost);
     }
     EXPECT_EQ(flow_metric(r->f, "skylark_pop_out"), 0);

@@ -44,7 +44,8 @@ TEST(pop_record, is_read_and_written_as_the_original_does)
     buf_clear(&key);
     pop_record_put_key(&r, &key);
     EXPECT(slice_eq(buf_slice(&key), SLICE("TopicPop@0@1@GroupPop@1795994463795@broker-a@ack")));
-    r = read_one(POP_BATCH_ACK, "{\"ackOffsetList\":[4,7],\"brokerName\":\"b\",\"consumerGroup\":\"G\",\"topic\":\"T\",\"popTime\":9,\"startOffset\":4,\"queueId\":3}", &arena);
+    r = read_one(POP_BATCH_ACK, "{\"ackOffsetList\":[4,7],\"brokerName\":\"b\",\"consumerGroup\":\"G\",\"topic\":\"T\",\"popTime\":9,"
+                                "\"startOffset\":4,\"queueId\":3}", &arena);
     EXPECT_EQ(r.offset_count, 2);
     expect_written(&r, "{\"ao\":-1,\"aol\":[4,7],\"bn\":\"b\",\"c\":\"G\",\"pt\":9,\"q\":3,\"so\":4,\"t\":\"T\"}");
     buf_done(&key);

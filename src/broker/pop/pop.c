@@ -66,7 +66,8 @@ err_t pop_store(struct pop *p, const struct pop_record *r, int32_t revive_queue,
     struct broker *b = p->broker;
     struct buf body = BUF_EMPTY, properties = BUF_EMPTY;
     int64_t now_ms = tasks_wall_ms(b->tasks);
-    if (r->kind != POP_POINT && deliver_ms <= now_ms) deliver_ms = now_ms + 1;   /* through the wheel, behind its check point: before it, it would be nobody's */
+    bool late = r->kind != POP_POINT && deliver_ms <= now_ms;
+    if (late) deliver_ms = now_ms + 1;   /* through the wheel, behind its check point: before it, it would be nobody's */
     pop_record_write(r, &body);
     put_properties(r, deliver_ms, &properties);
     struct message m = {

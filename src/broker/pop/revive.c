@@ -40,12 +40,11 @@ static void go_on(struct revival *r);
 
 /* --- the retry message --- */
 
-static void put_properties(const struct pop *p, const struct check_point *point, const struct message *m, struct buf *out)
+static void put_properties(const struct check_point *point, const struct message *m, struct buf *out)
 {
     char number[24];
     struct buf first = BUF_EMPTY;
     bool keeps = m->reconsume_times && properties_get(m->properties, SLICE("1ST_POP_TIME")).n;
-    (void)p;
     properties_put_without(&first, m->properties, SLICE("ORIGIN_GROUP"));
     if (keeps) buf_put_slice(out, buf_slice(&first));
     else properties_put_without(out, buf_slice(&first), SLICE("1ST_POP_TIME"));
@@ -236,7 +235,9 @@ static enum put_result put_retry(struct revival *r, const struct message *m, con
         return put_retry(r, m, topic, m->properties);
     }
     bool never = err_code(e) == ERR_MESSAGE_ILLEGAL;
-    if (never) log_error("pop.retry_lost topic=\"%.*s\" queue=%d offset=%lld error=\"%s\"", SLICE_ARG(m->topic), m->queue_id, (long long)m->queue_offset, err_text(e));
+    if (never)
+        log_error("pop.retry_lost topic=\"%.*s\" queue=%d offset=%lld error=\"%s\"", SLICE_ARG(m->topic), m->queue_id, (long long)m->queue_offset,
+                  err_text(e));
     err_drop(e, "it is tried again, but for what can never be stored");
     return never ? PUT_NOT_NEEDED : PUT_WAITS;
 }
@@ -273,7 +274,7 @@ static enum put_result put_one(struct revival *r)
             topics_when_saved(b->topics, &r->saved);
             result = PUT_WAITS;
         } else {
-            put_properties(r->pop, r->point, &m, &properties);
+            put_properties(r->point, &m, &properties);
             result = put_retry(r, &m, topic, buf_slice(&properties));
             if (result == PUT_WAITS) try_later(r);
         }

@@ -139,7 +139,8 @@ static bool lease(struct poll *poll, struct lease_queue *q, int64_t start_offset
     point->revive_queue = poll->revive_queue;
     err_t e = pop_store(p, &r, poll->revive_queue, r.pop_ms + r.invisible_ms - 1000, point_stored, w, &w->appended);
     if (e) {
-        log_warn("pop.not_stored topic=\"%.*s\" group=\"%.*s\" queue=%d error=\"%s\"", SLICE_ARG(q->topic), SLICE_ARG(q->group), q->queue_id, err_text(e));
+        log_warn("pop.not_stored topic=\"%.*s\" group=\"%.*s\" queue=%d error=\"%s\"", SLICE_ARG(q->topic), SLICE_ARG(q->group), q->queue_id,
+                 err_text(e));
         err_free(e);
         leases_remove(&p->leases, point);
         free(w);
@@ -403,8 +404,13 @@ static void scan_groups(struct poll *poll, const struct scanned *t, struct lease
         if (poll->cold) break;
         read = true;
         more = r.status == READ_FOUND || ((r.status == READ_NO_MATCH || r.status == READ_MESSAGE_GONE) && r.next_offset > at);
-        if (r.status == READ_FOUND) more = look_at_all(&s, &r);
-        else if (r.status == READ_OFFSET_TOO_SMALL && at == q->next) more = true, correct(poll->pop, q, r.next_offset), s.from = start_offset = r.next_offset;
+        if (r.status == READ_FOUND) {
+            more = look_at_all(&s, &r);
+        } else if (r.status == READ_OFFSET_TOO_SMALL && at == q->next && !poll->notification) {
+            correct(poll->pop, q, r.next_offset);
+            s.from = start_offset = r.next_offset;
+            more = true;
+        }
         at = r.next_offset;
         read_result_release(&r);
     }
