@@ -76,7 +76,7 @@ class SdkMessagesTest extends Suite {
         wanted.forEach((name, value) -> { if (!value.equals(ANY)) assertEquals(value, got.get(name), name); });
         assertEquals(topic, got.get("PGROUP"));
         assertEquals(got.get("UNIQ_KEY"), m.getMsgId());
-        assertTrue(got.get("UNIQ_KEY").matches("[0-9A-F]{34}"), got.get("UNIQ_KEY"));
+        assertTrue(got.get("UNIQ_KEY").matches("[0-9A-Fa-f]{34}"), got.get("UNIQ_KEY"));
         assertEquals(Long.parseLong(got.get("BORN_TIMESTAMP")), m.getBornTimestamp());
         assertEquals(0, m.getReconsumeTimes());
     }
