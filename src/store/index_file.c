@@ -31,6 +31,20 @@ static int64_t entry_at(struct index_shape shape, int64_t number) { return slot_
 
 int64_t index_file_bytes(struct index_shape shape) { return entry_at(shape, shape.entries); }
 
+/* Slots are spread over the whole file, and most pages of a young one are holes. Where those lie in memory alone (tmpfs), looking at a hole
+ * through the map takes a page, and the process is killed when there is none: it is read. */
+static err_t read_slots(const struct index_file *f, int64_t first, int32_t count, uint8_t *out)
+{
+    size_t n = (size_t)count * INDEX_SLOT_BYTES, got;
+    int64_t page = first / SLOTS_OF_PAGE;
+    if (f->written[page / 8] >> page % 8 & 1) {
+        memcpy(out, f->bytes + slot_at(first), n);
+        return NULL;
+    }
+    err_t e = file_read_at(f->file, slot_at(first), out, n, &got);
+    return !e && got != n ? err_new(ERR_IO, "%s is shorter than it was", f->path) : e;
+}
+
 static int32_t entry_before(const struct index_file *f, int32_t number)
 {
     return (int32_t)get_be32(f->bytes + entry_at(f->shape, number) + 16);
@@ -86,6 +100,7 @@ static err_t open_sized(struct index_file *f, enum file_mode mode)
     if (!e) e = mode == FILE_CREATE ? file_set_size(f->file, want) : NULL;
     if (!e) e = file_size(f->file, &size);
     if (!e && size != want) e = err_new(ERR_CORRUPT, "%s has %" PRId64 " bytes instead of %" PRId64, f->path, size, want);
+    f->written = must_zero((size_t)f->shape.slots / SLOTS_OF_PAGE / 8 + 1);
     return e ? e : file_map(f->file, want, &f->bytes);
 }
 
@@ -139,6 +154,7 @@ void index_file_close(struct index_file *f)
     if (!f) return;
     if (f->bytes) fs_unmap(f->fs, f->bytes, index_file_bytes(f->shape));
     file_close(f->file);
+    free(f->written);
     free(f->path);
     free(f);
 }
@@ -192,27 +208,31 @@ static void encode_entries(struct index_file *f, const struct index_key *keys, s
     }
 }
 
-/* The slots of a page, after all its keys from placed[i] on; tells each entry what was before it. Returns the index behind them. */
-static size_t fill_page(const struct index_file *f, const struct placed *placed, size_t i, size_t n, uint8_t *page, uint8_t *entries,
-                        int32_t *used_slots)
+/* The slots of a page, after all its keys from placed[*i] on; tells each entry what was before it. *i is then behind them. */
+static err_t fill_page(const struct index_file *f, const struct placed *placed, size_t *i, size_t n, uint8_t *page, uint8_t *entries,
+                       int32_t *used_slots)
 {
-    int32_t first = page_of(placed[i].slot) * SLOTS_OF_PAGE;
+    int32_t first = page_of(placed[*i].slot) * SLOTS_OF_PAGE;
     int32_t slots = f->shape.slots - first < SLOTS_OF_PAGE ? f->shape.slots - first : SLOTS_OF_PAGE;
-    memcpy(page, f->bytes + slot_at(first), (size_t)slots * INDEX_SLOT_BYTES);
-    for (; i < n && placed[i].slot < first + slots; i++) {
-        uint8_t *slot = page + (placed[i].slot - first) * INDEX_SLOT_BYTES;
-        int32_t before = older_than(f, (int32_t)get_be32(slot), placed[i].number);
+    err_t e = read_slots(f, first, slots, page);
+    if (e) return e;
+    for (; *i < n && placed[*i].slot < first + slots; ++*i) {
+        const struct placed *one = &placed[*i];
+        uint8_t *slot = page + (one->slot - first) * INDEX_SLOT_BYTES;
+        int32_t before = older_than(f, (int32_t)get_be32(slot), one->number);
         *used_slots += !before;
-        put_be32(entries + (size_t)(placed[i].number - f->next) * INDEX_ENTRY_BYTES + 16, (uint32_t)before);
-        put_be32(slot, (uint32_t)placed[i].number);
+        put_be32(entries + (size_t)(one->number - f->next) * INDEX_ENTRY_BYTES + 16, (uint32_t)before);
+        put_be32(slot, (uint32_t)one->number);
     }
-    return i;
+    return NULL;
 }
 
-static void chain_entries(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
+static err_t chain_entries(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
 {
     uint8_t page[PAGE_BYTES];
-    for (size_t i = 0; i < n;) i = fill_page(f, placed, i, n, page, entries, &f->used_slots);
+    err_t e = NULL;
+    for (size_t i = 0; !e && i < n;) e = fill_page(f, placed, &i, n, page, entries, &f->used_slots);
+    return e;
 }
 
 /* Pages of slots that lie side by side, for one write. */
@@ -226,8 +246,10 @@ static err_t write_run(struct index_file *f, struct slot_run *run)
 {
     int64_t first = (int64_t)run->page * SLOTS_OF_PAGE, end = first + (int64_t)run->pages * SLOTS_OF_PAGE;
     if (end > f->shape.slots) end = f->shape.slots;
+    err_t e = file_write_at(f->file, slot_at(first), run->bytes, (size_t)(end - first) * INDEX_SLOT_BYTES);
+    for (int32_t i = run->page; !e && i < run->page + run->pages; i++) f->written[i / 8] |= (uint8_t)(1u << i % 8);
     run->pages = 0;
-    return file_write_at(f->file, slot_at(first), run->bytes, (size_t)(end - first) * INDEX_SLOT_BYTES);
+    return e;
 }
 
 static err_t write_slots(struct index_file *f, const struct placed *placed, size_t n, uint8_t *entries)
@@ -237,10 +259,11 @@ static err_t write_slots(struct index_file *f, const struct placed *placed, size
     run.pages = 0;
     for (size_t i = 0; i < n;) {
         if (!run.pages) run.page = page_of(placed[i].slot);
-        i = fill_page(f, placed, i, n, run.bytes + run.pages * PAGE_BYTES, entries, &ignored);
+        err_t e = fill_page(f, placed, &i, n, run.bytes + run.pages * PAGE_BYTES, entries, &ignored);
+        if (e) return e;
         run.pages++;
         if (i < n && run.pages < PAGES_OF_RUN && page_of(placed[i].slot) == run.page + run.pages) continue;
-        err_t e = write_run(f, &run);
+        e = write_run(f, &run);
         if (e) return e;
     }
     return NULL;
@@ -255,8 +278,8 @@ err_t index_file_add(struct index_file *f, const struct index_key *keys, size_t 
     struct placed *placed = place_keys(f, keys, n);
     uint8_t *entries = must_alloc(n * INDEX_ENTRY_BYTES);
     encode_entries(f, keys, n, entries);
-    chain_entries(f, placed, n, entries);
-    err_t e = file_write_at(f->file, entry_at(f->shape, f->next), entries, n * INDEX_ENTRY_BYTES);
+    err_t e = chain_entries(f, placed, n, entries);
+    if (!e) e = file_write_at(f->file, entry_at(f->shape, f->next), entries, n * INDEX_ENTRY_BYTES);
     if (!e) e = write_slots(f, placed, n, entries);
     f->next += (int32_t)n;
     f->end_ms = keys[n - 1].store_ms;
@@ -326,7 +349,13 @@ size_t index_file_find(const struct index_file *f, uint32_t hash, int64_t begin_
 {
     size_t found = 0;
     int64_t slot = hash % (uint32_t)f->shape.slots;
-    int32_t number = older_than(f, (int32_t)get_be32(f->bytes + slot_at(slot)), f->next);
+    uint8_t newest[INDEX_SLOT_BYTES];
+    err_t e = read_slots(f, slot, 1, newest);
+    if (e) {
+        err_drop(e, "what cannot be read names nothing, as where the disk has lost it");
+        return 0;
+    }
+    int32_t number = older_than(f, (int32_t)get_be32(newest), f->next);
     while (number > 0 && found < max) {
         const uint8_t *p = f->bytes + entry_at(f->shape, number);
         int32_t seconds = (int32_t)get_be32(p + 12), before = (int32_t)get_be32(p + 16);

@@ -29,6 +29,7 @@ struct index_file {
     struct file *file;
     char *path;
     const uint8_t *bytes;
+    uint8_t *written;            /* a bit for each page of slots that was written while the file is open; others may be holes */
     struct index_shape shape;
     int64_t begin_ms, end_ms;
     int64_t begin_offset, end_offset;
