@@ -99,6 +99,7 @@ void grpc_finish(struct grpc_call *k, enum grpc_status status, struct slice text
     k->finished = true;
     k->status = status;
     status_text_encode(text, &k->status_text);
+    grpc_session_served(k->conn);
     grpc_call_submit(k);
 }
 

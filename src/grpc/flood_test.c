@@ -80,6 +80,19 @@ TEST(grpc, pings_of_a_client_with_good_manners_are_answered)
     grpc_fixture_stop(f);
 }
 
+TEST(grpc, a_client_that_measures_the_way_with_each_of_many_calls_is_served)
+{
+    struct grpc_fixture *f = grpc_fixture_start(112, NULL);
+    struct buf reply = BUF_EMPTY;
+    for (int i = 0; i < 2000; i++) {
+        grpc_client_ping(f->client);
+        buf_clear(&reply);
+        EXPECT_EQ(grpc_client_unary(f->client, "/test.Things/Echo", NULL, SLICE("x"), &reply), GRPC_OK);
+    }
+    buf_done(&reply);
+    grpc_fixture_stop(f);
+}
+
 TEST(grpc, calls_that_are_begun_and_cancelled_at_once_do_not_go_on_for_ever)
 {
     struct grpc_fixture *f = grpc_fixture_start(111, NULL);

@@ -31,7 +31,8 @@ struct grpc_server {
     void *drained_ctx;
 };
 
-/* Frames that bring nothing are allowed now and then; each takes one, time gives back. */
+/* Frames that bring nothing are allowed now and then; each takes one, time gives back, and so does each call that is served: clients
+ * measure the way with a PING a round trip while they call, and cancel streams that have been answered. */
 struct patience {
     int64_t left;
     int64_t at_ms;
@@ -116,6 +117,8 @@ void grpc_session_close(struct grpc_conn *c, const char *why);
 void grpc_session_touch(struct grpc_conn *c);
 /* Puts what the session has to send into the connection; closes it when it is over. */
 void grpc_session_flush(struct grpc_conn *c);
+/* A call was served to its end. */
+void grpc_session_served(struct grpc_conn *c);
 /* GOAWAY, and the end when the calls are over. */
 void grpc_session_drain(struct grpc_conn *c);
 /* Ends what is idle, stalled or dead. */

@@ -13,6 +13,7 @@ enum {
     LINGER_MS = 1000,                 /* after a GOAWAY a client closes by itself; what it had sent before it read that is ignored */
     PATIENCE = 1000,                  /* frames that bring nothing, at once */
     PATIENCE_PER_S = 100,
+    PATIENCE_PER_CALL = 8,            /* for each that was served */
     STALLED_MS = 30000,
     PING_WAIT_MS = 20000,
 };
@@ -63,6 +64,12 @@ static void be_patient(struct grpc_conn *c, const char *what)
     char why[64];
     snprintf(why, sizeof why, "too many frames that bring nothing: %s", what);
     throw_out(c, NGHTTP2_ENHANCE_YOUR_CALM, why);
+}
+
+void grpc_session_served(struct grpc_conn *c)
+{
+    struct patience *p = &c->patience;
+    p->left = p->left + PATIENCE_PER_CALL < PATIENCE ? p->left + PATIENCE_PER_CALL : PATIENCE;
 }
 
 /* --- what the session tells --- */

@@ -32,6 +32,7 @@ static err_t check_first(struct broker *b, const struct pop_header *h, char *tex
     if (__builtin_sub_overflow(late_ms, h->poll_time, &late_ms)) late_ms = 0;
     if (late_ms > TOO_LATE_MS) return err_new(ERR_POLLING_TIMEOUT, "the broker[%s] pop message is timeout too much", host);
     if (!(b->cfg->broker.permission & PERM_READ)) return err_new(ERR_NO_PERMISSION, "the broker[%s] pop message is forbidden", host);
+    if (h->max_msg_nums < 0) return err_new(ERR_INVALID, "the broker[%s] pop message's num is negative", host);
     if (h->max_msg_nums > POINT_MESSAGES_MAX) return err_new(ERR_INVALID, "the broker[%s] pop message's num is greater than 32", host);
     if (!b->timed) return err_new(ERR_REFUSED, "the broker[%s] pop message is forbidden because timerWheelEnable is false", host);
     return NULL;
