@@ -8,7 +8,8 @@
 #include "codec/record.h"
 #include "codec/requests.h"
 
-enum { SLACK_MS = 8000, /* the original looks every 5 s whether a pull has waited long enough */ BATCH_MAX = 32, PULL_MAY_WAIT = 2, PULL_HAS_SUBSCRIPTION = 4 };
+/* SLACK_MS: the original looks every 5 s whether a pull has waited long enough. */
+enum { SLACK_MS = 8000, BATCH_MAX = 32, PULL_MAY_WAIT = 2, PULL_HAS_SUBSCRIPTION = 4 };
 
 struct pulling {
     struct expression filter;

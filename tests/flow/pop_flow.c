@@ -176,6 +176,10 @@ TEST(pop, refusals_come_in_the_originals_order_and_words)
     p = pop_with(f, &h);
     EXPECT_EQ(p.code, RESPONSE_INVALID_PARAMETER);
     EXPECT(!strcmp(p.remark, "the broker[127.0.0.2] pop message's num is greater than 32"));
+    h.max_msg_nums = -1;
+    p = pop_with(f, &h);
+    EXPECT_EQ(p.code, RESPONSE_INVALID_PARAMETER);
+    EXPECT(!strcmp(p.remark, "the broker[127.0.0.2] pop message's num is negative"));
     h.max_msg_nums = 32;
     p = pop_with(f, &h);
     EXPECT_EQ(p.code, RESPONSE_TOPIC_NOT_EXIST);
