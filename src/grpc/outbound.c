@@ -105,10 +105,11 @@ static nghttp2_nv header(const char *name, struct slice value)
     return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value.p, strlen(name), value.n, NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
 
-static size_t add_status(struct grpc_call *k, nghttp2_nv *out, char digits[static STATUS_DIGITS])
+static size_t add_status(struct grpc_call *k, nghttp2_nv *out, uint8_t digits[static STATUS_DIGITS])
 {
-    snprintf(digits, STATUS_DIGITS, "%d", (int)k->status);
-    out[0] = header("grpc-status", slice_text(digits));
+    struct buf text = {digits, 0, STATUS_DIGITS};
+    buf_put_i64_text(&text, k->status);
+    out[0] = header("grpc-status", buf_slice(&text));
     if (!k->status_text.n) return 1;
     out[1] = header("grpc-message", buf_slice(&k->status_text));
     return 2;
@@ -128,7 +129,7 @@ static size_t add_first(struct grpc_call *k, nghttp2_nv *out, const char *http_s
 static void submit_status_alone(struct grpc_call *k, const char *http_status)
 {
     nghttp2_nv headers[HEADERS_MAX];
-    char digits[STATUS_DIGITS];
+    uint8_t digits[STATUS_DIGITS];
     size_t n = add_first(k, headers, http_status);
     n += add_status(k, headers + n, digits);
     k->answered = true;
@@ -138,7 +139,7 @@ static void submit_status_alone(struct grpc_call *k, const char *http_status)
 static void submit_trailers(struct grpc_call *k)
 {
     nghttp2_nv headers[2];
-    char digits[STATUS_DIGITS];
+    uint8_t digits[STATUS_DIGITS];
     nghttp2_submit_trailer(k->conn->session, k->id, headers, add_status(k, headers, digits));
 }
 
