@@ -17,5 +17,5 @@ night:
 
 release:
 	tools/install build
-	cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DSKYLARK_TESTS=OFF
+	cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DSKYLARK_TESTS=OFF -DSKYLARK_LTO=ON
 	cmake --build build/release

@@ -101,6 +101,7 @@ void grpc_call_free(struct grpc_call *k)
 {
     if (take_back(k)) k->service->gone(k->service->ctx, k);
     struct grpc_conn *c = k->conn;
+    if (c->opening == k) c->opening = NULL;
     timer_stop(&c->server->loop->tasks, &k->timer);
     grpc_call_drop_output(k);
     c->unfinished -= k->in.n;

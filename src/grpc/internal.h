@@ -48,6 +48,7 @@ struct grpc_conn {
     struct addr remote, local;
     struct buf attributes;               /* of the PROXY header: "name\0value\0" each */
     struct list calls;
+    struct grpc_call *opening;           /* whose headers are coming; NULL: nobody's that we keep */
     size_t open_calls;                   /* whose headers are in and that are not closed */
     size_t unsent;                       /* bytes in the calls' queues */
     size_t promised;                     /* bytes of large messages, for which windows are open */

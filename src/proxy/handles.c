@@ -33,13 +33,20 @@ void handles_init(struct handles *h, struct proxy *p) { *h = (struct handles){p,
 static struct buf key_of(const struct held_message *m)
 {
     struct buf key = BUF_EMPTY;
-    buf_printf(&key, "%.*s %.*s %d %d %lld", SLICE_ARG(m->group), SLICE_ARG(m->handle.broker), (int)m->handle.kind, (int)m->handle.queue_id,
-               (long long)m->handle.offset);
+    int64_t numbers[] = {m->handle.kind, m->handle.queue_id, m->handle.offset};
+    buf_put_slice(&key, m->group);
+    buf_put_u8(&key, ' ');
+    buf_put_slice(&key, m->handle.broker);
+    for (int i = 0; i < 3; i++) {
+        buf_put_u8(&key, ' ');
+        buf_put_i64_text(&key, numbers[i]);
+    }
     return key;
 }
 
 static struct held *find(struct handles *h, const struct held_message *m)
 {
+    if (!h->by_key.count) return NULL;   /* nobody asked for renewals */
     struct buf key = key_of(m);
     struct held *held = map_get(&h->by_key, buf_slice(&key));
     buf_done(&key);
