@@ -1,4 +1,4 @@
-#include "broker/pop/order_file.h"
+#include "broker/order/order_file.h"
 
 #include "codec/pop_info.h"
 
@@ -78,6 +78,7 @@ static void on_flush(void *ctx)
 
 static void changed(struct order *o)
 {
+    if (o->in_memory) return;
     if (o->syncs) o->saver.dirty = true;
     if (!o->flush.armed) timer_start(o->broker->tasks, &o->flush, o->broker->cfg->broker.flush_offsets_ms);
 }
@@ -310,6 +311,21 @@ bool order_change(struct order *o, struct slice topic, struct slice group, int32
     return true;
 }
 
+bool order_suspend(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t pop_ms, int64_t visible_ms)
+{
+    struct order_queue *q = order_find(o, topic, group, queue_id);
+    if (!q || q->pop_ms != pop_ms) return false;
+    for (size_t i = 0; i < q->count; i++) {
+        struct order_message *m = &q->messages[i];
+        if (m->count > 0) m->count--;
+        m->visible_ms = visible_ms;
+    }
+    q->invisible_ms = visible_ms - pop_ms;
+    q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
+    changed(o);
+    return true;
+}
+
 void order_clear(struct order *o, struct slice topic, struct slice group, int32_t queue_id)
 {
     struct order_queue *q = order_find(o, topic, group, queue_id);
@@ -364,6 +380,13 @@ void order_begin(struct order *o)
         struct order_queue *q = e->value;
         q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
     }
+}
+
+void order_open_in_memory(struct order *o, struct broker *b)
+{
+    order_init(o, b);
+    o->syncs = false;
+    o->in_memory = true;
 }
 
 err_t order_end(struct order *o)
