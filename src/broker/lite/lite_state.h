@@ -154,7 +154,7 @@ void lite_poll_run(struct lite_poll *p, enum wake_reason reason);
 /* --- subscribe.c --- */
 /* Clients that have been silent for too long. */
 void lite_expire(void *lite);
-/* An offset that is not of the group's own making. */
+/* The group goes on at an offset that is not of its own making. */
 void lite_move(struct lite *l, struct slice queue, struct slice group, int64_t offset);
 
 /* --- clean.c: lite topics that are over --- */

@@ -117,7 +117,7 @@ static bool find_offset(struct lite_poll *p, struct slice queue, int64_t *out)
 static void put_counts(struct lite_poll *p, struct slice queue)
 {
     const struct order_queue *q = order_find(&p->lite->order, queue, p->header->consumer_group, 0);
-    for (size_t i = 0; q && i < q->count; i++) buf_printf(&p->counts, "%s%d", p->counts.n ? ";" : "", q->messages[i].count);
+    for (size_t i = 0; q && i < q->count; i++) buf_printf(&p->counts, "%s%d", p->counts.n ? ";" : "", q->messages[i].count > 0 ? q->messages[i].count : 0);
 }
 
 static void hand_out(struct lite_poll *p, struct slice queue, const int64_t *offsets, size_t count)

@@ -55,6 +55,7 @@ void lite_move(struct lite *l, struct slice queue, struct slice group, int64_t o
     log_info("lite.offset_reset queue=\"%.*s\" group=\"%.*s\" to=%lld", SLICE_ARG(queue), SLICE_ARG(group), (long long)offset);
     offsets_reset(b->offsets, queue, group, 0, offset);
     order_clear(&l->order, queue, group, 0);
+    lite_ready_named(l, queue, group);
 }
 
 static void move_as_asked(struct lite *l, struct slice queue, struct slice group, const struct lite_offset_option *o)

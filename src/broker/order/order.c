@@ -254,6 +254,7 @@ void order_popped(struct order *o, const struct order_pop *pop, struct buf *coun
     if (pop->groups) pop_by_groups(q, pop, same);
     else pop_queue_whole(q, pop, same);
     set_attempt(q, pop->attempt_id);
+    q->suspended = false;
     q->pop_ms = pop->pop_ms;
     q->invisible_ms = pop->invisible_ms;
     q->used_ms = pop->pop_ms;
@@ -317,9 +318,10 @@ bool order_suspend(struct order *o, struct slice topic, struct slice group, int3
     if (!q || q->pop_ms != pop_ms) return false;
     for (size_t i = 0; i < q->count; i++) {
         struct order_message *m = &q->messages[i];
-        if (m->count > 0) m->count--;
+        if (!q->suspended) m->count--;   /* the next pop adds one */
         m->visible_ms = visible_ms;
     }
+    q->suspended = true;
     q->invisible_ms = visible_ms - pop_ms;
     q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
     changed(o);

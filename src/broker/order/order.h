@@ -30,7 +30,7 @@ struct order_message {
     uint64_t group;             /* hash of its message group; 0: none */
     int64_t pop_ms;             /* the pop that handed it out last */
     int64_t visible_ms;         /* it is out until then */
-    int32_t count;              /* times it was handed out before that one */
+    int32_t count;              /* times it was handed out before that one, less those that were given back */
     bool acked;
 };
 
@@ -38,6 +38,7 @@ struct order_queue {
     struct slice topic, group;  /* behind it */
     int32_t queue_id;
     bool by_groups;
+    bool suspended;             /* its client gave the last pop back */
     int64_t pop_ms;             /* of the last pop */
     int64_t invisible_ms;
     int64_t used_ms;            /* lastConsumeTimestamp */
