@@ -534,3 +534,36 @@ TEST(pop_peek, shows_what_a_pop_would_find_and_leaves_it)
     EXPECT_EQ(peek_with(f, 0, -1).code, RESPONSE_INVALID_PARAMETER);
     flow_stop(f);
 }
+
+/* --- a store that refuses --- */
+
+TEST(pop, what_cannot_be_put_back_is_tried_later_and_later_and_at_once_when_there_is_room)
+{
+    static char body[4000];
+    struct flow *f = start(NULL, 1);
+    memset(body, 'x', sizeof body - 1);
+    for (int i = 0; i < 11; i++) EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    struct pop_header h = pop_fields(f);
+    h.max_msg_nums = 1;
+    h.invisible_time = 1000;
+    EXPECT_EQ(pop_with(f, &h).count, 1);
+    sim_run_for(f->sim, 3000);   /* the retry topic is made */
+    h.born_time = tasks_wall_ms(rpc_tasks(f->loop));
+    h.invisible_time = 20000;
+    h.queue_id = 0;
+    for (int i = 0; i < 10; i++) EXPECT_EQ(pop_with(f, &h).count, 1);
+    sim_run_for(f->sim, 2000);
+    sim_fs_set_space(f->disk, 0);
+    while (flow_send(f, "T", 0, "", body).code == RESPONSE_SUCCESS) continue;
+    sim_run_for(f->sim, 20000);
+    int64_t before = flow_metric(f, "skylark_pop_revive_refused_total");
+    EXPECT(before > 0);
+    sim_run_for(f->sim, 60000);
+    int64_t in_a_minute = flow_metric(f, "skylark_pop_revive_refused_total") - before;
+    EXPECT(in_a_minute > 0 && in_a_minute < 12 * 10);   /* and not 60 for each */
+    EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_retry_messages_total"), 1);
+    sim_fs_set_space(f->disk, 64 << 20);
+    sim_run_for(f->sim, 35000);
+    EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_retry_messages_total"), 11);
+    flow_stop(f);
+}
