@@ -28,6 +28,7 @@
 #include "timer/timer.h"
 
 struct levels;
+struct lite;
 struct topic_queues;
 struct pop;
 struct registration;
@@ -66,6 +67,7 @@ struct broker {
     struct request_modes *request_modes;
     struct topic_queues *topic_queues;  /* of all brokers, for those that ask what to read */
     struct pop *pop;
+    struct lite *lite;
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
@@ -103,6 +105,18 @@ void broker_show_pops(struct broker *b);
 void broker_topic_deleted(struct broker *b, struct slice topic);
 void broker_group_deleted(struct broker *b, struct slice group);
 void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
+/* Acknowledgements and changed times of lite topics: lite_ack(), lite_change(). */
+struct ack_header;
+struct change_invisible_header;
+struct change_invisible_reply_header;
+struct receipt_handle;
+err_t broker_lite_ack(struct broker *b, const struct ack_header *h, const struct receipt_handle *handle) MUST_CHECK;
+err_t broker_lite_change(struct broker *b, const struct change_invisible_header *h, const struct receipt_handle *handle,
+                         struct change_invisible_reply_header *out) MUST_CHECK;
+/* Which queues of a topic are to be read, on all brokers, sorted by broker and number: tells now or later. known false: nobody knows. */
+struct message_queue;
+typedef void broker_queues_done(void *ctx, bool known, const struct message_queue *queues, size_t count);
+void broker_topic_queues(struct broker *b, struct slice topic, broker_queues_done *done, void *ctx);
 /* When old files go, as configured. */
 struct clean_options broker_clean_rules(const struct config *cfg);
 

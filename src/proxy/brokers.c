@@ -1,4 +1,4 @@
-#include "proxy/state.h"
+#include "proxy/lite_subscription.h"
 
 #include "base/log.h"
 #include "codec/requests.h"
@@ -59,6 +59,7 @@ static void handle(void *ctx, struct call *call)
 {
     struct broker_peer *b = ctx;
     if (call->code == REQUEST_CHECK_TRANSACTION_STATE) transactions_check(b, call);
+    else if (call->code == REQUEST_NOTIFY_UNSUBSCRIBE_LITE) lite_lost(b, call);
     else if (call->oneway) call_drop(call);
     else call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
 }

@@ -50,6 +50,8 @@ struct proxy {
     struct timer scan;             /* of clients, handles, transactions, brokers */
     uint64_t scans;
     struct pb_out out;             /* of the answer that is being written */
+    int64_t lite_syncs;            /* additions of lite topics, less those that time has taken off (lite_subscription.c) */
+    int64_t lite_syncs_ms;         /* mono: as of then */
     bool leaving;                  /* nobody waits any more */
     bool ending;                   /* in proxy_free() */
 };
@@ -127,6 +129,8 @@ void telemetry_gone(struct proxy *p, struct grpc_call *call);
 void telemetry_leave(struct proxy *p);
 /* Sends a command to a client that listens. */
 void telemetry_send(struct proxy *p, struct client *c, const struct v2_telemetry_command *command);
+/* The same, and the request is still to be freed. */
+void receive_tell(struct request *r, int32_t code, struct slice text);
 /* Ends a receive with a status, in place of request_refuse(). */
 void receive_refuse(struct request *r, int32_t code, struct slice text);
 

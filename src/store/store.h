@@ -252,6 +252,8 @@ struct store_counts {
     uint64_t scrub_left_bytes;   /* not yet looked through */
     uint64_t compactions;        /* rounds that came to their end */
     uint64_t compacted_messages; /* that they removed */
+    uint64_t queue_topics;       /* topics that have queues, light ones among them */
+    uint64_t light_queues;
     int32_t disk_used_percent;   /* of the fuller disk; -1: not known yet */
 };
 struct store_counts store_counts(const struct store *s);

@@ -4,7 +4,7 @@
 #define SKYLARK_BROKER_POP_STATE_H
 
 #include "broker/pop/leases.h"
-#include "broker/pop/order.h"
+#include "broker/order/order.h"
 #include "broker/pop/pop.h"
 #include "broker/pop/pop_filter.h"
 #include "codec/pop_info.h"
