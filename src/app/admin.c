@@ -5,7 +5,12 @@
 #include "net/loop.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 _Static_assert((int)ADMIN_FINE == EXIT_FINE && (int)ADMIN_FAILED == EXIT_FAILED && (int)ADMIN_USAGE == EXIT_USAGE &&
                (int)ADMIN_NOBODY == EXIT_NOBODY,
@@ -25,6 +30,58 @@ static void on_done(void *ctx, enum admin_status status)
     real_loop_stop(r->loop);
 }
 
+/* --- what the command finds around it --- */
+
+enum { FILE_MOST_BYTES = 16 << 20, WIDTH_DEFAULT = 80 };
+
+/* Stays until the end of the process. */
+static err_t read_file(const char *path, struct slice *out)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return err_new(ERR_IO, "%s: %s", path, strerror(errno));
+    char *text = must_alloc(FILE_MOST_BYTES);
+    size_t n = fread(text, 1, FILE_MOST_BYTES, f);
+    err_t e = ferror(f) ? err_new(ERR_IO, "%s: it cannot be read", path) : n == FILE_MOST_BYTES ? err_new(ERR_IO, "%s: it is too large", path) : NULL;
+    fclose(f);
+    if (e) free(text);
+    else *out = slice_of(text, n);
+    return e;
+}
+
+/* SKYLARK_PROFILES, else skylark/profiles in the folder of the user's configuration. */
+static struct slice profiles(void)
+{
+    const char *given = getenv("SKYLARK_PROFILES"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    char path[4096];
+    struct slice text = {NULL, 0};
+    if (given && *given) snprintf(path, sizeof path, "%s", given);
+    else if (config && *config) snprintf(path, sizeof path, "%s/skylark/profiles", config);
+    else snprintf(path, sizeof path, "%s/.config/skylark/profiles", home ? home : "");
+    err_t e = read_file(path, &text);
+    err_free(e);   /* the command says that there is no such profile */
+    return text;
+}
+
+static enum admin_consent ask_user(const char *question)
+{
+    char answer[16];
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) return ADMIN_NOT_ASKED;
+    fprintf(stderr, "It %s\nGo on? [y/N] ", question);
+    fflush(stderr);
+    if (!fgets(answer, sizeof answer, stdin)) return ADMIN_NO;
+    return answer[0] == 'y' || answer[0] == 'Y' ? ADMIN_YES : ADMIN_NO;
+}
+
+static void look_at_terminal(struct admin_call *call)
+{
+    const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
+    struct winsize size;
+    if (isatty(STDERR_FILENO)) call->progress = true;
+    if (!isatty(STDOUT_FILENO)) return;
+    call->width = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : WIDTH_DEFAULT;
+    call->colour = !(plain && *plain) && term && strcmp(term, "dumb");
+}
+
 int cmd_admin(int argc, char **argv)
 {
     struct errand r = {.over = false};
@@ -33,6 +90,12 @@ int cmd_admin(int argc, char **argv)
     if (e) return command_failed("admin", e);
     struct admin_call call = {.loop = r.loop, .namesrv = getenv("NAMESRV_ADDR"), .out = stdout, .err = stderr, .done = on_done, .ctx = &r};
     if (call.namesrv && !*call.namesrv) call.namesrv = NULL;
+    call.profile = getenv("SKYLARK_PROFILE");
+    if (call.profile && !*call.profile) call.profile = NULL;
+    call.consent = ask_user;
+    call.profiles = profiles;
+    call.read_file = read_file;
+    look_at_terminal(&call);
     admin_command(&call, argc, argv);
     if (!r.over) real_loop_run(r.loop);
     assert(r.over);

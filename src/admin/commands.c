@@ -1,0 +1,24 @@
+/* The table of commands: one row a noun, one a family of mqadmin's. */
+#include "admin/command.h"
+
+#include <string.h>
+
+/* Short forms first: they are what --help begins with. */
+static const struct command *const lists[] = {
+    topic_list_commands, topic_view_commands, topic_change_commands, topic_delete_commands, topic_perm_commands, topic_stats_commands,
+    why_commands, transaction_commands,
+};
+
+const struct command *command_at(size_t i)
+{
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        for (const struct command *c = lists[l]; c->name; c++)
+            if (!i--) return c;
+    return NULL;
+}
+
+bool command_is_mqadmin(const struct command *c)
+{
+    const char *upper = strpbrk(c->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return !strchr(c->name, ' ') && (upper || !strcmp(c->name, "producer"));
+}
