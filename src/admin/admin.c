@@ -137,6 +137,8 @@ static err_t refusal(const struct frame *f)
     struct slice text = first_line(f->remark);
     switch (f->code) {
     case RESPONSE_TOPIC_NOT_EXIST: return err_new(ERR_TOPIC_NOT_FOUND, "%.*s", SLICE_ARG(text));
+    case RESPONSE_SUBSCRIPTION_GROUP_NOT_EXIST: return err_new(ERR_GROUP_NOT_FOUND, "%.*s", SLICE_ARG(text));
+    case RESPONSE_CONSUMER_NOT_ONLINE: return err_new(ERR_NOT_ONLINE, "%.*s", SLICE_ARG(text));
     case RESPONSE_REQUEST_CODE_NOT_SUPPORTED:
         return err_new(ERR_NOT_SUPPORTED, "it does not know the request; brokers other than Skylark's do not");
     default: return err_new(ERR_REFUSED, "%.*s (code %d)", SLICE_ARG(text), f->code);

@@ -6,6 +6,7 @@
 /* Short forms first: they are what --help begins with. */
 static const struct command *const lists[] = {
     topic_list_commands, topic_view_commands, topic_change_commands, topic_delete_commands, topic_perm_commands, topic_stats_commands,
+    group_list_commands, group_view_commands, group_change_commands, group_reset_commands, group_status_commands,
     why_commands, transaction_commands,
 };
 

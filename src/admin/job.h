@@ -105,6 +105,8 @@ void job_brokers(struct job *j, job_phase *next);
 void job_all_brokers(struct job *j, job_phase *next);
 /* The masters of a topic into j->brokers, and its route; with the broker option that broker alone, and no route. Fails when there are none. */
 void job_topic_masters(struct job *j, struct slice topic, job_phase *next);
+/* The masters of j->route into j->brokers. Fails when there are none. */
+void job_masters(struct job *j, job_phase *next);
 /* One request to each of j->brokers, and waits. */
 void job_ask_all(struct job *j, const struct request *r, job_phase *next);
 /* A broker of j->route or j->cluster by its name: the master's address; p NULL: there is none. */

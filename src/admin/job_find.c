@@ -196,7 +196,7 @@ static void choose_brokers(struct job *j)
 /* The one that was named by its address; false: none was. */
 static bool choose_named(struct job *j)
 {
-    struct slice address = slice_trim(job_param(j, "brokerAddr"));
+    struct slice address = slice_trim(job_param(j, param_has(j->params, "brokerAddr") ? "brokerAddr" : "broker"));
     struct id_text only = {0, address.n ? address : admin_options(j->admin)->broker};
     struct route_broker alone = {.cluster = {NULL, 0}};
     j->brokers = (struct members){.list = {NULL, 0}};
@@ -221,6 +221,13 @@ static void choose_masters(struct job *j)
     sort_members(&j->brokers);
     if (j->brokers.list.count) j->chosen(j);
     else job_fail(j, err_new(ERR_NOT_FOUND, "no broker of topic \"%.*s\" is there as a master", SLICE_ARG(j->topic)));
+}
+
+void job_masters(struct job *j, job_phase *next)
+{
+    j->chosen = next;
+    j->brokers = (struct members){.list = {NULL, 0}};
+    choose_masters(j);
 }
 
 void job_topic_masters(struct job *j, struct slice topic, job_phase *next)
