@@ -120,6 +120,7 @@ void json_put_number(struct json_out *w, const char *name, int64_t number);
 extern const struct command why_commands[], transaction_commands[];
 extern const struct command topic_change_commands[], topic_perm_commands[], topic_delete_commands[], topic_list_commands[], topic_view_commands[],
     topic_stats_commands[];
+extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[];
 extern const struct command group_list_commands[], group_view_commands[], group_change_commands[], group_reset_commands[], group_status_commands[];
 
 #endif

@@ -7,6 +7,7 @@
 static const struct command *const lists[] = {
     topic_list_commands, topic_view_commands, topic_change_commands, topic_delete_commands, topic_perm_commands, topic_stats_commands,
     group_list_commands, group_view_commands, group_change_commands, group_reset_commands, group_status_commands,
+    broker_status_commands, broker_config_commands, broker_care_commands,
     why_commands, transaction_commands,
 };
 
