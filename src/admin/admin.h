@@ -116,6 +116,8 @@ struct admin_call {
     /* What stands in a file beside the program, as a text that stays: the profiles; p NULL: there are none. NULL likewise. */
     struct slice (*profiles)(void);
     err_t (*read_file)(const char *path, struct slice *out);   /* one that the user named; the text stays; NULL: there are none */
+    err_t (*write_file)(const char *path, struct slice text);  /* with the folders that are missing; NULL: there are none */
+    uint64_t random;            /* a seed */
     const char *profile;        /* without --profile; NULL: none */
     void (*done)(void *ctx, enum admin_status status);
     void *ctx;

@@ -219,6 +219,9 @@ static err_t begin(struct invocation *in)
     in->job->progress = in->call.progress ? command_progress : NULL;
     in->job->progress_ctx = in;
     in->job->read_file = in->call.read_file;
+    in->job->write_file = in->call.write_file;
+    in->job->emit = command_emit;
+    random_init(&in->job->random, in->call.random);
     job_run(in->job, in->command->start, command_done, in);
     return NULL;
 }

@@ -38,6 +38,7 @@ struct invocation {
     bool json;
     struct admin *admin;
     struct job *job;                              /* of a command that has `start` */
+    bool emitted;                                 /* the job printed before its end */
     bool progress;                                /* a line of progress stands on the terminal */
     union {
         struct why_queue_header why_queue;
@@ -93,6 +94,8 @@ bool command_belongs(const struct command *c, struct slice noun);
 
 /* What was found, to standard output; then who failed, to standard error. */
 enum admin_status command_print(struct invocation *in);
+/* For struct job: prints what it has, as a document of its own with --json, and empties it. */
+void command_emit(struct job *j);
 /* One line on standard error. */
 void command_complain(const struct invocation *in, const char *who, const char *text, const char *hint);
 void command_write(FILE *to, struct buf *text);
@@ -121,6 +124,9 @@ extern const struct command why_commands[], transaction_commands[];
 extern const struct command topic_change_commands[], topic_perm_commands[], topic_delete_commands[], topic_list_commands[], topic_view_commands[],
     topic_stats_commands[];
 extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[];
+extern const struct command message_find_commands[], message_read_commands[], message_send_commands[], message_rt_commands[], message_trace_commands[],
+    message_queue_commands[], dlq_commands[];
+extern const struct command client_commands[], route_commands[], doctor_commands[], export_commands[], absent_commands[];
 extern const struct command group_list_commands[], group_view_commands[], group_change_commands[], group_reset_commands[], group_status_commands[];
 
 #endif

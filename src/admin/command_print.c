@@ -129,11 +129,25 @@ static void print_json(const struct invocation *in, struct buf *text)
     buf_put_u8(text, '\n');
 }
 
+void command_emit(struct job *j)
+{
+    struct invocation *in = j->progress_ctx;
+    struct buf text = BUF_EMPTY;
+    struct outcome_style style = {.width = in->call.width, .colour = in->call.colour};
+    if (in->json) print_json(in, &text);
+    else outcome_print(&j->outcome, &style, &text);
+    command_write(in->call.out, &text);
+    buf_done(&text);
+    in->emitted = true;
+    outcome_init(&j->outcome, job_arena(j));
+}
+
 enum admin_status command_print(struct invocation *in)
 {
     struct buf text = BUF_EMPTY;
     struct outcome_style style = {.width = in->call.width, .colour = in->call.colour};
     clear_progress(in);
+    if (in->emitted && !in->job->outcome.items.count) return tell_failures(in);
     if (in->json) print_json(in, &text);
     else if (in->job) outcome_print(&in->job->outcome, &style, &text);
     else in->command->print(in, &text);

@@ -28,6 +28,13 @@ void job_run(struct job *j, job_phase *first, admin_done *done, void *ctx)
     first(j);
 }
 
+int64_t job_mono_ms(const struct job *j)
+{
+    struct tasks *t = rpc_tasks(admin_options(j->admin)->loop);
+    tasks_refresh(t);
+    return tasks_mono_ms(t);
+}
+
 void job_fail(struct job *j, err_t e) { admin_end(j->admin, e); }
 void job_end(struct job *j) { admin_end(j->admin, NULL); }
 
@@ -60,6 +67,12 @@ err_t job_read_file(struct job *j, struct slice path, struct slice *out)
 {
     if (!j->read_file) return err_new(ERR_NOT_SUPPORTED, "files cannot be read here");
     return j->read_file((const char *)job_copy(j, path).p, out);   /* which ends it with a NUL */
+}
+
+err_t job_write_file(struct job *j, struct slice path, struct slice text)
+{
+    if (!j->write_file) return err_new(ERR_NOT_SUPPORTED, "files cannot be written here");
+    return j->write_file((const char *)job_copy(j, path).p, text);
 }
 
 /* --- asking --- */

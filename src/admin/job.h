@@ -10,6 +10,7 @@
 #include "admin/outcome.h"
 #include "admin/session.h"
 #include "codec/requests.h"
+#include "os/random.h"
 
 struct job;
 typedef void job_phase(struct job *j);
@@ -55,7 +56,10 @@ struct job {
     job_phase *next, *found, *chosen;
     bool slaves;                    /* of job_all_brokers */
     size_t waiting;
+    struct random random;
+    void (*emit)(struct job *j);    /* what was found so far is printed, and forgotten; NULL: all at the end */
     err_t (*read_file)(const char *path, struct slice *out);    /* the text stays; NULL: there are no files */
+    err_t (*write_file)(const char *path, struct slice text);
     void (*progress)(void *ctx, int64_t done, int64_t total);   /* NULL: nobody looks */
     void *progress_ctx;
 };
@@ -67,6 +71,8 @@ void job_run(struct job *j, job_phase *first, admin_done *done, void *ctx);
 void job_fail(struct job *j, err_t e);
 void job_end(struct job *j);
 
+/* A clock that is never set, as of now. */
+int64_t job_mono_ms(const struct job *j);
 struct arena *job_arena(struct job *j);
 /* Zeroed, never NULL. */
 void *job_take(struct job *j, size_t n);
@@ -77,6 +83,8 @@ struct slice job_text(struct job *j, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A file that the user named, as far as there are files. Errors: IO. */
 err_t job_read_file(struct job *j, struct slice path, struct slice *out) MUST_CHECK;
+
+err_t job_write_file(struct job *j, struct slice path, struct slice text) MUST_CHECK;
 
 /* The request's header must stay until the answer is there; its body is copied. */
 void job_ask(struct job *j, const struct admin_broker *who, const struct request *r, const void *tag);

@@ -3,6 +3,7 @@
 #include "admin/admin.h"
 #include "base/log.h"
 #include "net/loop.h"
+#include "os/random.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert((int)ADMIN_FINE == EXIT_FINE && (int)ADMIN_FAILED == EXIT_FAILED && (int)ADMIN_USAGE == EXIT_USAGE &&
@@ -46,6 +48,31 @@ static err_t read_file(const char *path, struct slice *out)
     if (e) free(text);
     else *out = slice_of(text, n);
     return e;
+}
+
+static err_t make_folders(const char *path)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    if (n >= sizeof part) return err_new(ERR_IO, "%s: the name is too long", path);
+    for (size_t i = 1; i < n; i++) {
+        if (path[i] != '/') continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0777) && errno != EEXIST) return err_new(ERR_IO, "%s: %s", part, strerror(errno));
+    }
+    return NULL;
+}
+
+static err_t write_file(const char *path, struct slice text)
+{
+    err_t e = make_folders(path);
+    FILE *f = e ? NULL : fopen(path, "wb");
+    if (e) return e;
+    if (!f) return err_new(ERR_IO, "%s: %s", path, strerror(errno));
+    size_t n = fwrite(text.p, 1, text.n, f);
+    if (fclose(f) || n != text.n) return err_new(ERR_IO, "%s: it cannot be written", path);
+    return NULL;
 }
 
 /* SKYLARK_PROFILES, else skylark/profiles in the folder of the user's configuration. */
@@ -92,9 +119,11 @@ int cmd_admin(int argc, char **argv)
     if (call.namesrv && !*call.namesrv) call.namesrv = NULL;
     call.profile = getenv("SKYLARK_PROFILE");
     if (call.profile && !*call.profile) call.profile = NULL;
+    call.random = random_seed();
     call.consent = ask_user;
     call.profiles = profiles;
     call.read_file = read_file;
+    call.write_file = write_file;
     look_at_terminal(&call);
     admin_command(&call, argc, argv);
     if (!r.over) real_loop_run(r.loop);
