@@ -195,6 +195,14 @@ TEST(command, wrong_usage_is_one_line_and_asks_nobody)
         {"why queue G T -- -1", "why queue: QUEUE is a number from 0 on, not \"-1\""},
         {"why send a b", "why send: \"b\" is not expected behind TOPIC; see 'skylark admin why send --help'"},
         {"why send ", "why send: it takes TOPIC; see 'skylark admin why send --help'"},
+        {"deleteTopic -t T", "deleteTopic: it needs -c CLUSTER; see 'skylark admin deleteTopic --help'"},
+        {"updateTopic -t T", "updateTopic: it needs one of brokerAddr|clusterName; see 'skylark admin updateTopic --help'"},
+        {"updateTopic -t T -b h:1 -c C", "updateTopic: it needs one of brokerAddr|clusterName, not several; see 'skylark admin updateTopic --help'"},
+        {"updateTopic -t T -b h", "updateTopic: --brokerAddr wants HOST:PORT, not \"h\""},
+        {"updateTopic -t T -c C -r x", "updateTopic: --readQueueNums wants a number, not \"x\""},
+        {"updateTopic -t T -c C -p 7", "updateTopic: --perm wants 2 (W), 4 (R) or 6 (RW), not \"7\""},
+        {"topic delete T", "topic delete: it deletes the topic and all of its messages: T; with --yes it does so without asking"},
+        {"why send T --profile nowhere", "why send: there is no profile \"nowhere\" in ~/.config/skylark/profiles"},
         {"transaction list all", "transaction list: \"all\" is not expected; see 'skylark admin transaction list --help'"},
         {"why send T -q", "why send: there is no option -q; see 'skylark admin why send --help'"},
         {"why send T --group G", "why send: there is no option --group; see 'skylark admin why send --help'"},
@@ -204,8 +212,9 @@ TEST(command, wrong_usage_is_one_line_and_asks_nobody)
         {"why send T -n ;", "why send: --namesrv names no address"},
         {"why send T -b h:1;h:2", "why send: --broker wants HOST:PORT, not \"h:1;h:2\""},
         {"why sned T", "there is no command \"why sned\"; there are: why queue, why message, why send ('skylark admin --help' explains them)"},
-        {"wyh send", "there is no command \"wyh\"; there are: why queue, why message, why send, transaction list, transaction resume "
-                     "('skylark admin --help' explains them)"},
+        {"wyh send", "there is no command \"wyh\"; there are: topic, group, message, dlq, timer, transaction, cluster, broker, client, route, subscription, why, doctor, "
+                     "bundle ('skylark admin --help' explains them)"},
+        {"updateTopik", "there is no command \"updateTopik\"; there are: updateTopic, updateTopicList, updateTopicPerm ('skylark admin --help' explains them)"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct buf text = BUF_EMPTY;
@@ -225,7 +234,7 @@ TEST(command, each_level_explains_itself)
     for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
         run(&s, c, nouns[i]);
         EXPECT_EQ(s.status, ADMIN_FINE);
-        EXPECT(strstr(s.out_text, "  transaction list                transactions that are open"));
+        EXPECT(strstr(s.out_text, "  transaction list   ") && strstr(s.out_text, "  transactions that are open"));
         EXPECT(!strstr(s.out_text, "why queue") == (i >= 3));
         EXPECT(strstr(s.out_text, "--namesrv ADDR") && strstr(s.out_text, "3 nobody answered"));
         done(&s);
@@ -250,6 +259,7 @@ TEST(command, each_level_explains_itself)
            "  -b, --broker ADDR             asks this broker alone, and no name server\n"
            "      --json                    the answer as one JSON document\n"
            "      --timeout MS              for all of it together (default 3000)\n"
+           "      --profile NAME            name servers and time limit of this section of ~/.config/skylark/profiles\n"
            "  -h, --help                    this\n\n"
            "Exit status: 0 fine, 1 the answer is an error (or one of several brokers gave none), 2 wrong usage, 3 nobody answered.\n", "");
     run(&s, c, "");

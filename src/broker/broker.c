@@ -214,7 +214,9 @@ static err_t open_store(struct broker *b)
         },
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
     };
-    return store_open(&o, b->options.fs, b->tasks, &b->store);
+    err_t e = store_open(&o, b->options.fs, b->tasks, &b->store);
+    if (!e) b->log_max_at_start = store_log_max(b->store);
+    return e;
 }
 
 static err_t open_meta(struct broker *b, const char *folder)

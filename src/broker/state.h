@@ -43,6 +43,7 @@ struct broker {
     const struct config *cfg;           /* options.config, for reading */
     struct tasks *tasks;
     struct store *store;
+    int64_t log_max_at_start;           /* where the log ended when it was opened */
     struct topics *topics;
     struct groups *groups;
     struct offsets *offsets;
