@@ -9,6 +9,8 @@
 #include "os/tasks.h"
 
 struct edge;
+struct health;
+struct scrape;
 struct local_port;
 
 struct edge_options {
@@ -30,6 +32,10 @@ struct addr edge_grpc_addr(const struct edge *e);
 bool edge_remoting_addr(const struct edge *e, struct addr *out);
 /* Where the certificate is; NULL without TLS. */
 const char *edge_certificate(const struct edge *e);
+/* Metrics and health. Thread: its loop, whose services edge_tasks() gives */
+struct tasks *edge_tasks(struct edge *e);
+void edge_scrape(struct edge *e, struct scrape *s);
+void edge_health(struct edge *e, struct health *out);
 /* Takes no new calls, gives those under way grpcShutdownTimeSeconds, ends; then `stopped` is posted to `tasks`. */
 void edge_stop(struct edge *e, struct tasks *tasks, struct mail *stopped);
 /* After edge_stop(): calls under way are given no more time. Once. Thread: as edge_stop. */

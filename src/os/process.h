@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 int64_t process_id(void);
+/* A clock that never goes back. */
+int64_t process_mono_us(void);
 /* Physical memory of the machine, in bytes. */
 int64_t machine_memory_bytes(void);
 /* How many processors this process may use. */

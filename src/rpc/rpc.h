@@ -33,6 +33,8 @@ struct call {
     enum language language;
     enum frame_form form;
     bool oneway;                  /* the reply is made, and not sent */
+    bool held;                    /* it waits, or waited, for messages; who lets it wait says so */
+    int64_t begun_ms;             /* mono_ms when it came in */
 };
 
 struct rpc_service {
@@ -41,6 +43,8 @@ struct rpc_service {
     /* A connection is gone; after it no call of it comes. NULL: nobody cares. */
     void (*closed)(void *ctx, struct rpc_conn *conn);
     void *ctx;
+    /* A call is answered with that code now, by a connection that is open. NULL: nobody cares. See rpc/watch.h. */
+    void (*answered)(void *ctx, const struct call *call, int32_t code);
 };
 
 struct rpc_options {

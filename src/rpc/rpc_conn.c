@@ -103,6 +103,7 @@ static void take_request(struct rpc_conn *c, const struct frame *f)
     *call = (struct call){
         .conn = rpc_conn_ref(c), .frame = f, .body = f->body, .code = f->code, .version = f->version, .opaque = f->opaque,
         .language = f->language, .form = f->form, .oneway = f->flag & FRAME_FLAG_ONEWAY,
+        .begun_ms = tasks_mono_ms(&c->hub->loop->tasks),
     };
     c->hub->service.handle(c->hub->service.ctx, call);
 }
@@ -110,7 +111,8 @@ static void take_request(struct rpc_conn *c, const struct frame *f)
 static void refuse(struct rpc_conn *c, err_t e)
 {
     char remote[ADDR_TEXT_MAX];
-    log_info("conn.refused conn=%llu remote=%s why=\"%s\"", (unsigned long long)c->id, addr_format(&c->remote, remote), err_text(e));
+    if (log_may(&c->hub->refused, "conn.refused", tasks_mono_ms(&c->hub->loop->tasks)))
+        log_info("conn.refused conn=%llu remote=%s why=\"%s\"", (unsigned long long)c->id, addr_format(&c->remote, remote), err_text(e));
     err_free(e);
     count(c->hub, METRIC_FRAMES_REFUSED, 1);
     rpc_conn_close(c, "broken frame");
@@ -169,6 +171,13 @@ static void call_free(struct call *call)
     free(call);
 }
 
+static void tell_answered(const struct call *call, int32_t code)
+{
+    if (!call->conn->conn) return;
+    const struct rpc_service *service = &call->conn->hub->service;
+    if (service->answered) service->answered(service->ctx, call, code);
+}
+
 static bool wants_reply(const struct call *call) { return !call->oneway && call->conn->conn; }
 
 /* Texts of clients stand in remarks; a header's length has 24 bits. A character that is cut loses all of its bytes. */
@@ -203,6 +212,7 @@ void call_reply_more(struct call *call, int32_t code, const char *remark, const 
         buf_put_slice(w.out, body);
         conn_sent(call->conn->conn);
     }
+    tell_answered(call, code);
     call_free(call);
 }
 
@@ -224,6 +234,7 @@ void call_reply_pinned(struct call *call, int32_t code, const char *remark, cons
         conn_sent(call->conn->conn);
     }
     for (size_t i = 0; i < count; i++) pin_release(&parts[i]);
+    tell_answered(call, code);
     call_free(call);
 }
 

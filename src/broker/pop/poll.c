@@ -140,14 +140,11 @@ static struct slice text_of(const struct buf *b) { return b->n ? buf_slice(b) : 
 
 static void answer(struct poll *poll, int32_t code)
 {
-    struct broker *b = poll->pop->broker;
     struct pop_reply_header reply = {
         .pop_time = poll->pop_ms, .invisible_time = poll->header->invisible_time, .revive_qid = poll->revive_queue, .rest_num = poll->rest,
         .start_offset_info = text_of(&poll->start_info), .msg_offset_info = text_of(&poll->offset_info),
     };
     if (poll->header->order) reply.order_count_info = text_of(&poll->count_info);
-    metric_add(&b->metrics, METRIC_MESSAGES_OUT, (int64_t)poll->messages);
-    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)poll->body.n);
     struct pinned body = {buf_slice(&poll->body), free, poll->body.p};
     size_t parts = poll->body.n > 0;
     call_reply_pinned(poll->call, code, parts ? "FOUND" : "NO_MESSAGE_IN_QUEUE", &pop_reply_kind, &reply, &body, parts);
