@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCAN_MS = STATS_PERIOD_MS };
+enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5 };
 
 /* --- requests --- */
 
@@ -389,10 +389,37 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
 
 /* --- stop --- */
 
+/* What came in is answered, and the answers are sent, or have had their time. */
+static void look_drained(void *ctx)
+{
+    struct broker *b = ctx;
+    bool idle = rpc_listener_is_idle(b->main_port) && rpc_listener_is_idle(b->fast_port);
+    if (!idle && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
+        timer_start(b->tasks, &b->drain.again, DRAIN_LOOK_MS);
+        return;
+    }
+    if (!idle) log_warn("broker.not_drained ms=%lld text=\"some requests are not answered\"", (long long)b->cfg->broker.drain_ms);
+    b->drain.done(b->drain.ctx);
+}
+
+/* No name server sends anybody here any more. Nothing more is read, so that who sends something now learns at once that it was not taken. */
+static void begin_drain(void *ctx)
+{
+    struct broker *b = ctx;
+    rpc_listener_quiesce(b->main_port);
+    rpc_listener_quiesce(b->fast_port);
+    hold_end_waits(&b->hold);
+    b->drain.until_ms = tasks_mono_ms(b->tasks) + b->cfg->broker.drain_ms;
+    timer_init(&b->drain.again, look_drained, b);
+    timer_start(b->tasks, &b->drain.again, 0);
+}
+
 void broker_stop(struct broker *b, void (*done)(void *ctx), void *ctx)
 {
     b->stopping = true;
-    registration_end(b->registration, done, ctx);
+    b->drain.done = done;
+    b->drain.ctx = ctx;
+    registration_end(b->registration, begin_drain, b);
 }
 
 err_t broker_free(struct broker *b)
@@ -404,6 +431,7 @@ err_t broker_free(struct broker *b)
     topic_queues_free(b->topic_queues);
     b->topic_queues = NULL;
     timer_stop(b->tasks, &b->scan);
+    timer_stop(b->tasks, &b->drain.again);
     levels_stop(b->levels);
     transactions_end(b->transactions);
     timed_stop(b->timed);

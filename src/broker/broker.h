@@ -29,7 +29,8 @@ struct broker_options {
 /* Opens the data, listens, and registers with the name servers. Errors: one clear line each. */
 err_t broker_new(const struct broker_options *options, struct broker **out) MUST_CHECK;
 
-/* Stops taking requests, tells the name servers, answers what is stored; then `done` runs on the loop. */
+/* Tells the name servers; then takes no more requests, lets nobody wait any longer, and answers what came in: then, or after shutdownWaitMillis,
+ * `done` runs on the loop. */
 void broker_stop(struct broker *b, void (*done)(void *ctx), void *ctx);
 /* Writes everything to disk and frees b; after broker_stop's done, or at once when that matters less. NULL is fine. */
 err_t broker_free(struct broker *b) MUST_CHECK;

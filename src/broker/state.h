@@ -92,6 +92,12 @@ struct broker {
     struct slice trace_on;
     uint16_t unique_counter;            /* of the unique keys made for clients that sent none */
     bool stopping;
+    struct {
+        struct timer again;
+        int64_t until_ms;
+        void (*done)(void *ctx);
+        void *ctx;
+    } drain;                            /* at a stop: who waits for its end */
 };
 
 /* An error with the wording of the original's frequently-asked-questions pointer behind it. */

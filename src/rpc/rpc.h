@@ -67,6 +67,10 @@ struct addr rpc_listener_addr(const struct rpc_listener *l);
 struct rpc_listener *rpc_listen_local(struct loop *loop, int tag, const struct rpc_service *service, const struct rpc_options *options);
 /* To be given to rpc_peer_new_local(), which holds a reference. Thread: any, while the listener is open. */
 struct local_port *rpc_listener_port(const struct rpc_listener *l);
+/* Takes no connection any more, and reads nothing of those it has: what came in so far is answered. Local ones are not concerned. */
+void rpc_listener_quiesce(struct rpc_listener *l);
+/* Every call is answered, and every answer sent. */
+bool rpc_listener_is_idle(const struct rpc_listener *l);
 /* Stops taking connections, closes those it took (after their pending output was offered once), frees. */
 void rpc_listener_close(struct rpc_listener *l);
 

@@ -105,6 +105,7 @@ static void take_request(struct rpc_conn *c, const struct frame *f)
         .language = f->language, .form = f->form, .oneway = f->flag & FRAME_FLAG_ONEWAY,
         .begun_ms = tasks_mono_ms(&c->hub->loop->tasks),
     };
+    c->unanswered++;
     c->hub->service.handle(c->hub->service.ctx, call);
 }
 
@@ -167,6 +168,7 @@ struct rpc_conn *rpc_conn_new(struct rpc_hub *h, struct stream *s, const struct 
 
 static void call_free(struct call *call)
 {
+    call->conn->unanswered--;
     rpc_conn_unref(call->conn);
     free(call);
 }

@@ -27,6 +27,7 @@ struct rpc_conn {
     struct conn *conn;           /* NULL when closed */
     struct list waiting;         /* of the service */
     unsigned refs;
+    uint32_t unanswered;         /* calls that are not used up */
     struct addr remote;
     int tag;
     uint64_t id;
