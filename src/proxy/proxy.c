@@ -93,6 +93,7 @@ static void scan(void *ctx)
     p->scans++;
     handles_scan(&p->handles);
     transactions_scan(&p->transactions);
+    questions_scan(&p->questions);
     if (p->scans % CLIENTS_SCAN == 0) clients_scan(&p->clients);
     facts_scan(&p->facts);
     brokers_scan(&p->brokers);
@@ -117,6 +118,7 @@ err_t proxy_new(const struct proxy_options *o, struct proxy **out)
     clients_init(&p->clients, p);
     handles_init(&p->handles, p);
     transactions_init(&p->transactions, p);
+    questions_init(&p->questions, p);
     timer_init(&p->scan, scan, p);
     timer_start(p->tasks, &p->scan, SCAN_MS);
     *out = p;
@@ -157,6 +159,7 @@ void proxy_free(struct proxy *p)
     end_requests(p);
     assert(!p->polls.count);
     map_done(&p->polls);
+    questions_done(&p->questions);
     clients_done(&p->clients);
     handles_done(&p->handles);
     transactions_done(&p->transactions);
