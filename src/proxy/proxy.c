@@ -1,6 +1,7 @@
 #include "proxy/checks.h"
 
 #include "base/log.h"
+#include "base/properties_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -127,7 +128,28 @@ err_t proxy_new(const struct proxy_options *o, struct proxy **out)
 
 const struct grpc_service *proxy_service(struct proxy *p) { return &p->service; }
 
-err_t proxy_configure(struct proxy *p, struct slice text) { return config_update(p->options.config, text, CONFIG_PROXY); }
+static bool is_set(struct slice text, struct slice name)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct properties all;
+    struct slice key, value;
+    bool found = false;
+    properties_file_begin(&all, text);
+    while (!found && properties_file_next(&all, &arena, &key, &value)) found = slice_eq(key, name);
+    arena_done(&arena);
+    return found;
+}
+
+err_t proxy_configure(struct proxy *p, struct slice text)
+{
+    err_t e = config_update(p->options.config, text, CONFIG_PROXY);
+    if (e) return e;
+    log_info("config.changed keys=\"%.*s\"", SLICE_ARG(text));
+    if (is_set(text, SLICE("logLevel"))) log_set_level_named(p->options.config->skylark.log_level);
+    return NULL;
+}
+
+void proxy_configuration(const struct proxy *p, struct buf *out) { config_write(p->options.config, CONFIG_PROXY, out); }
 
 void proxy_leave(struct proxy *p)
 {
