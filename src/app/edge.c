@@ -115,7 +115,7 @@ static err_t start_remoting(struct edge *e)
     const char *host = e->config->edge.remoting_host ? e->config->edge.remoting_host : addr_format_ip(&here, ip);
     snprintf(access, sizeof access, "%.255s:%d", host, port);
     struct proxy_remoting_options o = {.loop = e->loop, .namesrv_addr = e->namesrv_addr, .access = access, .idle_close_ms = idle_ms(e),
-                                       .local = local_port_of, .local_ctx = e};
+                                       .proxy = e->proxy, .local = local_port_of, .local_ctx = e};
     err_t error = proxy_remoting_new(&o, &e->remoting);
     return error ? error : open_front(e, port, take_for_proxy, e->remoting);
 }

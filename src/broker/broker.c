@@ -45,6 +45,7 @@ static void on_closed(void *ctx, struct rpc_conn *conn)
     struct list *waiting = rpc_conn_waiting(conn);
     while (!list_empty(waiting)) hold_wake(LIST_OWNER(list_first(waiting), struct waiter, in_conn), WAKE_DROPPED);
     members_closed(&b->members, conn);
+    guests_closed(&b->guests, conn);
     lite_conn_closed(b->lite, conn);
 }
 
@@ -353,6 +354,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
     random_init(&b->random, options->seed);
     members_init(&b->members, b->tasks, &b->cfg->broker.subscription_consistency, on_group_changed, on_view_changed, b);
+    b->guests = GUESTS_EMPTY;
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
     cold_control_init(&b->cold);
@@ -456,6 +458,7 @@ err_t broker_free(struct broker *b)
     collector_free(b->collector);
     metrics_done(&b->metrics);
     members_done(&b->members);
+    guests_done(&b->guests);
     locks_done(&b->locks);
     cold_control_done(&b->cold);
     quotas_done(&b->quotas);

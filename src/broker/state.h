@@ -13,6 +13,7 @@
 #include "broker/intake/quota.h"
 #include "broker/intake/refusals.h"
 #include "broker/locks/locks.h"
+#include "broker/members/guests.h"
 #include "broker/members/members.h"
 #include "broker/stats/stats.h"
 #include "meta/delay_offsets.h"
@@ -51,6 +52,7 @@ struct broker {
     struct offsets *offsets;
     struct filters *filters;
     struct members members;
+    struct guests guests;               /* consumers of proxies */
     struct hold hold;
     struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */
     struct cold_control cold;

@@ -116,6 +116,7 @@ void clients_remove(struct clients *all, struct client *c)
 {
     handles_give_back(&all->proxy->handles, c);
     lite_client_gone(all->proxy, c);
+    questions_changed(&all->proxy->questions);
     map_remove(&all->by_id, slice_text(c->id));
     proxy_count(all->proxy, METRIC_PROXY_CLIENTS, -1);
     client_free(all, c);

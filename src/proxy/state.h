@@ -13,6 +13,7 @@
 #include "proxy/facts.h"
 #include "proxy/handles.h"
 #include "proxy/proxy.h"
+#include "proxy/questions.h"
 #include "proxy/transactions.h"
 
 struct request;
@@ -44,6 +45,7 @@ struct proxy {
     struct clients clients;
     struct handles handles;
     struct transactions transactions;
+    struct questions questions;    /* of tools, to consumers */
     struct list requests;          /* under way */
     struct map polls;              /* -> struct watch: what receives wait for (poll.c) */
     size_t poll_count;             /* of receives under way */

@@ -144,6 +144,7 @@ static void keep(struct proxy *p, struct stream_of_client *s, struct slice id, c
     } else {
         c->group = must_dup(resource_name(settings->subscription->group));
         c->fifo = settings->subscription->fifo;
+        questions_changed(&p->questions);
         struct slice parent = first_topic(settings->subscription);
         if (settings->client_type == V2_CLIENT_TYPE_LITE_PUSH_CONSUMER && parent.n) c->lite_parent = must_dup(parent);
     }
@@ -222,7 +223,8 @@ void telemetry_message(struct proxy *p, struct grpc_call *call, struct slice byt
         end(s, GRPC_UNKNOWN, "Application error processing RPC");
     } else if (command->command_case == V2_TELEMETRY_COMMAND_SETTINGS) {
         take_settings(r, s, command->settings);
-    } else {   /* answers to questions that this proxy does not ask */
+    } else {
+        questions_answer(&p->questions, s->client, command);
         request_free(r);
     }
 }

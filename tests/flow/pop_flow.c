@@ -567,3 +567,83 @@ TEST(pop, what_cannot_be_put_back_is_tried_later_and_later_and_at_once_when_ther
     EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_retry_messages_total"), 11);
     flow_stop(f);
 }
+
+/* --- times that clients choose --- */
+
+TEST(pop, a_message_that_is_given_back_for_ten_seconds_comes_after_them_and_not_after_its_first_time)
+{
+    struct flow *f = start(NULL, 1);
+    EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    struct pop_header h = pop_fields(f);
+    h.invisible_time = 120000;
+    struct popped p = pop_with(f, &h);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_EQ(pop_change(f, "G", &p.messages[0], 10000), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 9800);
+    EXPECT_EQ(pop_once(f).count, 0);
+    sim_run_for(f->sim, 400);
+    p = pop_once(f);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_EQ(p.messages[0].m.reconsume_times, 1);
+    flow_stop(f);
+}
+
+TEST(pop, half_a_second_is_half_a_second_and_an_acknowledgement_after_it_is_too_late)
+{
+    struct flow *f = start(NULL, 1);
+    EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    struct pop_header h = pop_fields(f);
+    h.invisible_time = 500;
+    struct popped p = pop_with(f, &h);
+    EXPECT_EQ(p.count, 1);
+    sim_run_for(f->sim, 400);
+    EXPECT_EQ(pop_once(f).count, 0);
+    sim_run_for(f->sim, 300);
+    pop_ack(f, "G", &p.messages[0]);
+    struct popped again = pop_once(f);
+    EXPECT_EQ(again.count, 1);   /* once, tried once more */
+    EXPECT_EQ(again.messages[0].m.reconsume_times, 1);
+    EXPECT_EQ(pop_ack(f, "G", &again.messages[0]), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 70000);
+    EXPECT_EQ(pop_once(f).count, 0);
+    flow_stop(f);
+}
+
+/* --- pops that disagree --- */
+
+static size_t pop_tagged(struct flow *f, const char *tag)
+{
+    struct pop_header h = pop_fields(f);
+    h.exp = slice_text(tag);
+    return pop_with(f, &h).count;
+}
+
+TEST(pop, clients_of_a_group_that_ask_for_other_tags_are_named_once_a_minute)
+{
+    struct flow *f = start(NULL, 1);
+    for (int i = 0; i < 3; i++) {
+        pop_tagged(f, "x");
+        EXPECT_EQ(flow_send(f, "T", 0, "TAGS=x", "x").code, RESPONSE_SUCCESS);
+        EXPECT_EQ(pop_tagged(f, "x"), 1);
+    }
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 0);
+    for (int i = 0; i < 3; i++) {
+        pop_tagged(f, "y");
+        pop_tagged(f, "x");
+    }
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 1);
+    for (int i = 0; i < 8; i++) {   /* they go on */
+        sim_run_for(f->sim, 10000);
+        pop_tagged(f, i % 2 ? "x" : "y");
+    }
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 2);
+    struct pop_header other = pop_fields(f);   /* another topic is another matter */
+    flow_make_topic(f, "U", 1);
+    other.topic = SLICE("U");
+    pop_with(f, &other);
+    EXPECT_EQ(flow_send(f, "U", 0, "TAGS=y", "y").code, RESPONSE_SUCCESS);
+    other.born_time = tasks_wall_ms(rpc_tasks(f->loop));
+    EXPECT_EQ(pop_with(f, &other).count, 1);
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 2);
+    flow_stop(f);
+}
