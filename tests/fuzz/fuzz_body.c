@@ -10,6 +10,7 @@
 #include "codec/body_queue.h"
 #include "codec/body_register.h"
 #include "codec/body_route.h"
+#include "codec/body_running.h"
 #include "codec/body_stats.h"
 #include "codec/body_subscription.h"
 #include "codec/body_topic_config.h"
@@ -23,7 +24,7 @@ static const struct bean *const beans[] = {
     &producer_connections_bean, &queue_mapping_bean, &register_body_bean, &route_broker_bean, &subscription_bean,
     &topic_config_bean, &topic_config_list_bean, &topic_list_bean, &topic_route_bean, &topic_stats_bean,
     &topic_table_bean, &consumer_status_bean, &time_spans_bean, &broker_progress_bean, &corrections_bean, &group_subscription_bean,
-    &producer_table_bean, &open_transactions_bean, &why_bean, &batch_ack_bean,
+    &producer_table_bean, &open_transactions_bean, &why_bean, &batch_ack_bean, &running_info_bean,
 };
 
 static void try_bean(const struct bean *b, struct slice text)
