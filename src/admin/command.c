@@ -183,7 +183,7 @@ static err_t check_broker_address(const struct invocation *in)
 
 static err_t read_line(struct invocation *in, int argc, char **argv, bool *help)
 {
-    struct line l = {.command = in->command->name, .common = common_params, .own = &in->params, .common_given = in->common};
+    struct command_line l = {.command = in->command->name, .common = common_params, .own = &in->params, .common_given = in->common};
     in->params.table = in->command->params;
     err_t e = line_read(&l, argc, argv);
     *help = l.help;

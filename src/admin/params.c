@@ -121,12 +121,12 @@ static bool find_in(const struct param *table, struct slice *values, struct slic
     return false;
 }
 
-static bool find_exact(struct line *l, struct slice word, bool two_dashes, struct found *out)
+static bool find_exact(struct command_line *l, struct slice word, bool two_dashes, struct found *out)
 {
     return find_in(l->own->table, l->own->given, word, two_dashes, out) || find_in(l->common, l->common_given, word, two_dashes, out);
 }
 
-static bool find_option(struct line *l, struct slice word, bool two_dashes, struct found *out)
+static bool find_option(struct command_line *l, struct slice word, bool two_dashes, struct found *out)
 {
     struct slice rest = word, name;
     if (find_exact(l, word, two_dashes, out)) return true;
@@ -139,7 +139,7 @@ static bool find_option(struct line *l, struct slice word, bool two_dashes, stru
     return out->param->kind != PARAM_SWITCH;
 }
 
-static err_t take_option(struct line *l, int *at, int argc, char **argv)
+static err_t take_option(struct command_line *l, int *at, int argc, char **argv)
 {
     const char *text = argv[*at];
     bool two_dashes = text[1] == '-';
@@ -172,7 +172,7 @@ const char *params_words(const struct param *table, char out[static 128])
     return out;
 }
 
-static err_t take_word(struct line *l, const char *word)
+static err_t take_word(struct command_line *l, const char *word)
 {
     const struct param *table = l->own->table;
     char words[128];
@@ -186,7 +186,7 @@ static err_t take_word(struct line *l, const char *word)
     return err_new(ERR_USAGE, "\"%s\" is not expected%s%s; see 'skylark admin %s --help'", word, *words ? " behind " : "", words, l->command);
 }
 
-static err_t check_needed(const struct line *l)
+static err_t check_needed(const struct command_line *l)
 {
     const struct param *table = l->own->table;
     char words[128];
@@ -200,7 +200,7 @@ static err_t check_needed(const struct line *l)
     return NULL;
 }
 
-err_t line_read(struct line *l, int argc, char **argv)
+err_t line_read(struct command_line *l, int argc, char **argv)
 {
     bool words_only = false;
     err_t e = NULL;

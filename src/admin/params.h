@@ -47,7 +47,7 @@ err_t param_bool(const struct params *p, const char *name, bool unless, bool *ou
 err_t param_time(const struct params *p, const char *name, int64_t now_ms, int64_t unless, int64_t *out) MUST_CHECK;
 
 /* What a line is read by: the command's own params come first, then those of all commands. */
-struct line {
+struct command_line {
     const char *command;            /* for errors */
     const struct param *common;
     struct params *own;
@@ -56,7 +56,7 @@ struct line {
 };
 
 /* argv[0] is not looked at. Errors: USAGE. */
-err_t line_read(struct line *l, int argc, char **argv) MUST_CHECK;
+err_t line_read(struct command_line *l, int argc, char **argv) MUST_CHECK;
 /* "GROUP TOPIC [QUEUE]" into out, which has room; returns it. */
 const char *params_words(const struct param *table, char out[static 128]);
 

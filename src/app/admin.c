@@ -34,19 +34,30 @@ static void on_done(void *ctx, enum admin_status status)
 
 /* --- what the command finds around it --- */
 
-enum { FILE_MOST_BYTES = 16 << 20, WIDTH_DEFAULT = 80 };
+enum { FILE_MOST_BYTES = 16 << 20, READ_BYTES = 64 << 10, WIDTH_DEFAULT = 80 };
 
-/* Stays until the end of the process. */
-static err_t read_file(const char *path, struct slice *out)
+/* Files that were read: the profiles, and one that the user named. They stay until the command has ended. */
+static struct buf texts[2];
+
+static err_t read_into(const char *path, struct buf *text)
 {
     FILE *f = fopen(path, "rb");
     if (!f) return err_new(ERR_IO, "%s: %s", path, strerror(errno));
-    char *text = must_alloc(FILE_MOST_BYTES);
-    size_t n = fread(text, 1, FILE_MOST_BYTES, f);
-    err_t e = ferror(f) ? err_new(ERR_IO, "%s: it cannot be read", path) : n == FILE_MOST_BYTES ? err_new(ERR_IO, "%s: it is too large", path) : NULL;
+    size_t n = 1;
+    while (n && text->n < FILE_MOST_BYTES) {
+        buf_reserve(text, READ_BYTES);
+        n = fread(text->p + text->n, 1, READ_BYTES, f);
+        text->n += n;
+    }
+    err_t e = ferror(f) ? err_new(ERR_IO, "%s: it cannot be read", path) : n ? err_new(ERR_IO, "%s: it is too large", path) : NULL;
     fclose(f);
-    if (e) free(text);
-    else *out = slice_of(text, n);
+    return e;
+}
+
+static err_t read_file(const char *path, struct slice *out)
+{
+    err_t e = read_into(path, &texts[1]);
+    if (!e) *out = buf_slice(&texts[1]);
     return e;
 }
 
@@ -80,13 +91,12 @@ static struct slice profiles(void)
 {
     const char *given = getenv("SKYLARK_PROFILES"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     char path[4096];
-    struct slice text = {NULL, 0};
     if (given && *given) snprintf(path, sizeof path, "%s", given);
     else if (config && *config) snprintf(path, sizeof path, "%s/skylark/profiles", config);
     else snprintf(path, sizeof path, "%s/.config/skylark/profiles", home ? home : "");
-    err_t e = read_file(path, &text);
+    err_t e = read_into(path, &texts[0]);
     err_free(e);   /* the command says that there is no such profile */
-    return text;
+    return buf_slice(&texts[0]);
 }
 
 static enum admin_consent ask_user(const char *question)
@@ -129,5 +139,6 @@ int cmd_admin(int argc, char **argv)
     if (!r.over) real_loop_run(r.loop);
     assert(r.over);
     real_loop_free(r.loop);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) buf_done(&texts[i]);
     return (int)r.status;
 }

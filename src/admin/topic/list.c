@@ -23,7 +23,7 @@ static const struct column home_columns[] = {{"clusterName", CELL_TEXT}, {"topic
 
 static void on_groups(struct job *j)
 {
-    struct table *t = OUTCOME_TABLE(&j->outcome, "topics", home_columns);
+    struct table *t = OUTCOME_TABLE(&j->outcome, "consumers", home_columns);
     for (size_t i = 0; i < j->replies.list.count; i++) {
         const struct reply *r = j->replies.list.items[i];
         const struct home *h = r->tag;
