@@ -154,20 +154,35 @@ static void begin_look(struct ops *o)
 
 /* --- metrics --- */
 
+static const char page_type[] = "text/plain; version=0.0.4; charset=utf-8";
+
+/* Pages are large: the last one who asked gets the memory itself, others a copy. */
+static void give_out(struct ops *o, struct metric_page *page)
+{
+    enum metric order[METRICS_COUNT];
+    struct buf parts[METRICS_COUNT], text = BUF_EMPTY;
+    size_t n = o->scrapes.count;
+    o->scrapes.count = 0;
+    if (n > 1) metric_page_write(page, &text);
+    for (size_t i = 0; i + 1 < n; i++) http_reply(o->scrapes.calls[i], 200, page_type, buf_slice(&text));
+    buf_done(&text);
+    metric_order(order);
+    for (size_t i = 0; i < METRICS_COUNT; i++) {
+        parts[i] = page->lines[order[i]];
+        page->lines[order[i]] = BUF_EMPTY;
+    }
+    if (n) http_reply_parts(o->scrapes.calls[n - 1], 200, page_type, parts, METRICS_COUNT);
+    else for (size_t i = 0; i < METRICS_COUNT; i++) buf_done(&parts[i]);
+}
+
 static void end_scrape(struct ops *o)
 {
     struct metric_page page = METRIC_PAGE_EMPTY;
-    struct buf text = BUF_EMPTY;
     o->scrapes.running = false;
     timer_stop(tasks_of(o), &o->scrapes.patience);
     for (size_t i = 0; i < o->count; i++)
         if (!o->asked[i].scrape_out) metric_page_take(&page, &o->asked[i].scrape.page);
-    metric_page_write(&page, &text);
-    size_t n = o->scrapes.count;
-    o->scrapes.count = 0;
-    for (size_t i = 0; i < n; i++) http_reply(o->scrapes.calls[i], 200, "text/plain; version=0.0.4; charset=utf-8", buf_slice(&text));
-    buf_done(&text);
-    metric_page_done(&page);
+    give_out(o, &page);
 }
 
 static bool any_scrape_out(const struct ops *o)

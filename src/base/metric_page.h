@@ -8,7 +8,7 @@
 #include "base/metrics.h"
 
 struct metric_page {
-    struct buf lines[METRICS_COUNT];
+    struct buf lines[METRICS_COUNT];    /* HELP, TYPE and samples; empty: nothing is known */
 };
 
 #define METRIC_PAGE_EMPTY ((struct metric_page){.lines = {BUF_EMPTY}})
@@ -27,6 +27,8 @@ void metric_page_put_totals(struct metric_page *p, const struct metrics *m, bool
 bool metric_page_put_series(struct metric_page *p, const struct metrics *m, enum metric which, size_t *at, size_t most);
 /* Takes the lines of another page, which is empty after it. */
 void metric_page_take(struct metric_page *p, struct metric_page *from);
+/* In the order in which they stand on a page. */
+void metric_order(enum metric order[static METRICS_COUNT]);
 void metric_page_write(const struct metric_page *p, struct buf *out);
 
 /* Its name begins with rocketmq_proxy_ or skylark_proxy_. */

@@ -203,6 +203,7 @@ static struct series_row *row_new(enum metric which, char *labels)
     for (; bounds && bounds[buckets]; buckets++) {}
     struct series_row *row = must_zero(sizeof *row + (buckets + 1) * sizeof row->buckets[0]);
     row->labels = labels;
+    row->labels_n = strlen(labels);
     return row;
 }
 

@@ -85,6 +85,7 @@ static inline struct slice metric_bool(bool b) { return b ? SLICE("true") : SLIC
 struct series_row {
     int64_t value;              /* of a histogram the sum */
     char *labels;               /* a="x",b="y" */
+    size_t labels_n;
     int64_t buckets[];          /* of a histogram: values up to each bound, and above; not cumulative */
 };
 /* Walks the series of a row: `for (size_t at = 0; (row = metric_series_next(m, which, &at));)`. Series are never removed, so that a walk may go on in

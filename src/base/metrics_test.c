@@ -107,7 +107,7 @@ TEST(metrics, a_walk_goes_on_where_it_was_though_series_are_added_meanwhile)
         if (i % 10 == 9) metric_page_put_series(&p, &m, METRIC_COMMITS, &at, 7);
     }
     while (metric_page_put_series(&p, &m, METRIC_COMMITS, &at, 7)) {}
-    for (size_t i = 0; i < p.lines[METRIC_COMMITS].n; i++) lines += p.lines[METRIC_COMMITS].p[i] == '\n';
+    for (size_t i = 0; i < p.lines[METRIC_COMMITS].n; i++) lines += p.lines[METRIC_COMMITS].p[i] == '}';
     EXPECT_EQ(lines, 100);
     metric_page_done(&p);
     metrics_done(&m);

@@ -21,6 +21,13 @@ static bool names(struct slice list, const char *word)
     return false;
 }
 
+static bool has_blank(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == ' ' || s.p[i] == '\t') return true;
+    return false;
+}
+
 /* The next line of fields; false at the end. A line without a colon, or with blanks in its name, has no name. */
 static bool next_field(struct slice *rest, struct slice *name, struct slice *value)
 {
@@ -31,8 +38,7 @@ static bool next_field(struct slice *rest, struct slice *name, struct slice *val
     *rest = slice_skip(*rest, line.n + 2);
     *name = mark ? slice_of(line.p, (size_t)(mark - line.p)) : (struct slice){NULL, 0};
     *value = mark ? slice_trim(slice_skip(line, name->n + 1)) : (struct slice){NULL, 0};
-    for (size_t i = 0; i < name->n; i++)
-        if (name->p[i] == ' ') *name = (struct slice){NULL, 0};
+    if (has_blank(*name)) *name = (struct slice){NULL, 0};
     return true;
 }
 

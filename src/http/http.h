@@ -29,6 +29,8 @@ void http_close(struct http_server *s);
 
 /* The body is copied. A client that has gone hears nothing. */
 void http_reply(struct http_call *call, int status, const char *type, struct slice body);
+/* The body in parts, of which it takes the memory. */
+void http_reply_parts(struct http_call *call, int status, const char *type, struct buf *parts, size_t count);
 void http_reply_text(struct http_call *call, int status, const char *text);
 
 /* --- for tests: the head of a request, pure --- */

@@ -65,18 +65,28 @@ static const char *reason(int status)
     }
 }
 
-static void send_answer(struct http_conn *c, int status, const char *type, struct slice body, bool head_only, bool keep_alive)
+static void put_head(struct buf *out, int status, const char *type, size_t body_bytes, bool keep_alive)
 {
-    struct buf *out = conn_out(c->conn);
-    buf_printf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", status, reason(status), type, body.n);
+    buf_printf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", status, reason(status), type, body_bytes);
     if (status == 405) buf_put_text(out, "Allow: GET, HEAD\r\n");
     if (!keep_alive) buf_put_text(out, "Connection: close\r\n");
     buf_put_text(out, "\r\n");
-    if (!head_only) buf_put_slice(out, body);
+}
+
+static void sent(struct http_conn *c, bool keep_alive)
+{
     conn_sent(c->conn);
     if (keep_alive) return;
     c->ends = true;
     timer_start(&c->server->loop->tasks, &c->ending, 0);   /* when this turn has sent it */
+}
+
+static void send_answer(struct http_conn *c, int status, const char *type, struct slice body, bool head_only, bool keep_alive)
+{
+    struct buf *out = conn_out(c->conn);
+    put_head(out, status, type, body.n, keep_alive);
+    if (!head_only) buf_put_slice(out, body);
+    sent(c, keep_alive);
 }
 
 static void end_if_sent(void *ctx)
@@ -175,6 +185,32 @@ void http_reply(struct http_call *call, int status, const char *type, struct sli
         send_answer(c, status, type, body, call->head_only, call->keep_alive);
         if (!c->looking) look(c);
     }
+    free(call);
+}
+
+static void send_parts(struct http_conn *c, const struct http_call *call, int status, const char *type, struct buf *parts, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += parts[i].n;
+    put_head(conn_out(c->conn), status, type, bytes, call->keep_alive);
+    for (size_t i = 0; i < count && !call->head_only; i++) {
+        struct pinned part = {buf_slice(&parts[i]), free, parts[i].p};
+        if (!parts[i].n) continue;
+        conn_out_pinned(c->conn, &part);
+        parts[i] = BUF_EMPTY;
+    }
+    sent(c, call->keep_alive);
+}
+
+void http_reply_parts(struct http_call *call, int status, const char *type, struct buf *parts, size_t count)
+{
+    struct http_conn *c = call->conn;
+    if (c) {
+        c->call = NULL;
+        send_parts(c, call, status, type, parts, count);
+        if (!c->looking) look(c);
+    }
+    for (size_t i = 0; i < count; i++) buf_done(&parts[i]);
     free(call);
 }
 

@@ -139,6 +139,7 @@ enum { STEPS = sizeof steps / sizeof *steps };
 static void done(struct collector *c)
 {
     struct scrape *s = c->scrape;
+    for (size_t i = 0; i < METRICS_COUNT; i++) c->broker->collected_bytes[i] = s->page.lines[i].n;
     c->broker->collector = NULL;
     collector_free(c);
     scrape_done(s);
@@ -197,6 +198,8 @@ void collector_begin(struct broker *b, struct scrape *s)
     c->broker = b;
     c->scrape = s;
     c->reads = COLLECT_READS;
+    for (size_t i = 0; i < METRICS_COUNT; i++)   /* large ones are not moved while they grow */
+        if (b->collected_bytes[i]) buf_reserve(&s->page.lines[i], b->collected_bytes[i] + b->collected_bytes[i] / 16);
     timer_init(&c->next, go_on, c);
     go_on(c);
 }

@@ -11,7 +11,7 @@
 #include "broker/state.h"
 #include "os/scrape.h"
 
-enum { COLLECT_AT_ONCE = 512, COLLECT_READS = 64 };
+enum { COLLECT_AT_ONCE = 256, COLLECT_READS = 64 };
 
 struct collector {
     struct broker *broker;

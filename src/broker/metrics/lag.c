@@ -107,24 +107,29 @@ static enum step_result add_topic(struct collector *c, struct slice topic, struc
 
 /* --- a topic and a group --- */
 
-static void put(struct collector *c, enum metric which, const struct slice *labels, int64_t value)
-{
-    metric_page_put_for(&c->scrape->page, &c->broker->metrics, which, labels, value);
-}
-
 static int64_t age_of(const struct collector *c, int64_t ms) { return ms ? tasks_wall_ms(c->broker->tasks) - ms : 0; }
+
+/* All five have the same labels. */
+static void put_lines(struct collector *c, const struct lag_sum *sum, struct slice labels)
+{
+    struct metric_page *page = &c->scrape->page;
+    metric_page_put(page, METRIC_LAG_MESSAGES, labels, sum->lag);
+    if (!sum->age_unknown) metric_page_put(page, METRIC_LAG_LATENCY, labels, age_of(c, sum->unconsumed_ms));
+    if (!sum->given) return;
+    metric_page_put(page, METRIC_INFLIGHT_MESSAGES, labels, sum->inflight);
+    metric_page_put(page, METRIC_READY_MESSAGES, labels, sum->ready);
+    if (!sum->age_unknown) metric_page_put(page, METRIC_QUEUEING_LATENCY, labels, age_of(c, sum->ungiven_ms));
+}
 
 static void put_sum(struct collector *c, const struct lag_sum *sum, bool retry)
 {
     const struct lag *l = c->lag;
-    const struct slice labels[] = {l->group, l->topic, metric_bool(retry), metric_bool(traffic_is_system(l->topic, l->group))};
+    struct buf text = BUF_EMPTY;
     if (!sum->any) return;
-    put(c, METRIC_LAG_MESSAGES, labels, sum->lag);
-    if (!sum->age_unknown) put(c, METRIC_LAG_LATENCY, labels, age_of(c, sum->unconsumed_ms));
-    if (!sum->given) return;
-    put(c, METRIC_INFLIGHT_MESSAGES, labels, sum->inflight);
-    put(c, METRIC_READY_MESSAGES, labels, sum->ready);
-    if (!sum->age_unknown) put(c, METRIC_QUEUEING_LATENCY, labels, age_of(c, sum->ungiven_ms));
+    metric_labels(&c->broker->metrics, METRIC_LAG_MESSAGES,
+                  LABELS(l->group, l->topic, metric_bool(retry), metric_bool(traffic_is_system(l->topic, l->group))), &text);
+    put_lines(c, sum, buf_slice(&text));
+    buf_done(&text);
 }
 
 /* As its members say; a group of which nobody is there, by what it has out. */
