@@ -25,9 +25,11 @@
 #include "os/random.h"
 #include "os/saver.h"
 #include "rpc/rpc.h"
+#include "rpc/watch.h"
 #include "store/store.h"
 #include "timer/timer.h"
 
+struct collector;
 struct levels;
 struct lite;
 struct topic_queues;
@@ -44,6 +46,7 @@ struct broker {
     const struct config *cfg;           /* options.config, for reading */
     struct tasks *tasks;
     struct store *store;
+    int64_t log_max_at_start;           /* where the log ended when it was opened */
     struct topics *topics;
     struct groups *groups;
     struct offsets *offsets;
@@ -56,6 +59,9 @@ struct broker {
     int64_t fetched_bytes;              /* the disk was read for the request that goes on now; else 0 */
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
+    struct collector *collector;        /* of the metrics that are being gathered, or NULL */
+    size_t collected_bytes[METRICS_COUNT];   /* the last time: so much is made room for */
+    struct rpc_watch watch;
     struct stats stats;
     int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */
     int64_t start_ms;                   /* wall_ms */
@@ -89,6 +95,12 @@ struct broker {
     struct slice trace_on;
     uint16_t unique_counter;            /* of the unique keys made for clients that sent none */
     bool stopping;
+    struct {
+        struct timer again;
+        int64_t until_ms;
+        void (*done)(void *ctx);
+        void *ctx;
+    } drain;                            /* at a stop: who waits for its end */
 };
 
 /* An error with the wording of the original's frequently-asked-questions pointer behind it. */
@@ -103,6 +115,12 @@ bool broker_has_open_half(const struct broker *b, const struct message *half);
 bool broker_has_delivered(const struct broker *b, int64_t ms);
 /* Sets the gauges of messages that are out, and of those who wait for some. */
 void broker_show_pops(struct broker *b);
+/* Messages of the queue that the group has out by pops. */
+size_t broker_pop_in_flight(const struct broker *b, struct slice topic, struct slice group, int32_t queue_id);
+/* Messages of a queue of the revive topic that are not passed yet; -1: there is no such queue. */
+int64_t broker_revive_lag(const struct broker *b, int32_t queue_id);
+/* Sets the metrics that other parts count, or that are counted by looking (manage/runtime.c). */
+void broker_look(struct broker *b);
 /* What an administrator did: messages that are popped and not acknowledged follow. */
 void broker_topic_deleted(struct broker *b, struct slice topic);
 void broker_group_deleted(struct broker *b, struct slice group);

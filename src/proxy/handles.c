@@ -33,13 +33,22 @@ void handles_init(struct handles *h, struct proxy *p) { *h = (struct handles){p,
 static struct buf key_of(const struct held_message *m)
 {
     struct buf key = BUF_EMPTY;
-    buf_printf(&key, "%.*s %.*s %.*s %.*s %d %d %lld", SLICE_ARG(m->group), SLICE_ARG(m->topic), SLICE_ARG(m->lite_topic), SLICE_ARG(m->handle.broker),
-               (int)m->handle.kind, (int)m->handle.queue_id, (long long)m->handle.offset);
+    const struct slice texts[] = {m->group, m->topic, m->lite_topic, m->handle.broker};
+    const int64_t numbers[] = {m->handle.kind, m->handle.queue_id, m->handle.offset};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        buf_put_slice(&key, texts[i]);
+        buf_put_u8(&key, ' ');
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        buf_put_i64_text(&key, numbers[i]);
+        buf_put_u8(&key, ' ');
+    }
     return key;
 }
 
 static struct held *find(struct handles *h, const struct held_message *m)
 {
+    if (!h->by_key.count) return NULL;   /* nobody asked for renewals */
     struct buf key = key_of(m);
     struct held *held = map_get(&h->by_key, buf_slice(&key));
     buf_done(&key);

@@ -9,17 +9,17 @@
 enum { SCAN_MS = 5000, CLIENTS_SCAN = 2 };   /* clients are looked through every second time */
 
 static const struct rpc_row rows[] = {
-#define RPC(name, handler, asked, answered) {CALL_ROW, #name, &v2_##asked##_pb, &v2_##answered##_pb, serve_##handler},
+#define RPC(name, handler, asked, answered) {CALL_ROW, {(const uint8_t *)#name, sizeof #name - 1}, &v2_##asked##_pb, &v2_##answered##_pb, serve_##handler},
 #include "proxy/rpcs.def"
 #undef RPC
 };
-static const struct rpc_row telemetry_row = {.data = CALL_ROW, .name = "Telemetry"};
+static const struct rpc_row telemetry_row = {.data = CALL_ROW, .name = {(const uint8_t *)"Telemetry", 9}};
 
 static const struct rpc_row *find_row(struct slice method)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (slice_eq(method, slice_text(rows[i].name))) return &rows[i];
-    return slice_eq(method, slice_text(telemetry_row.name)) ? &telemetry_row : NULL;
+        if (slice_eq(method, rows[i].name)) return &rows[i];
+    return slice_eq(method, telemetry_row.name) ? &telemetry_row : NULL;
 }
 
 /* --- calls --- */
@@ -41,7 +41,7 @@ static void begin_request(struct proxy *p, struct grpc_call *c, const struct rpc
     grpc_call_set_data(c, r);
     r->in = in;
     if (e) {   /* ended as the original ends what it cannot decode */
-        log_debug("rpc.broken rpc=%s why=\"%s\"", row->name, err_text(e));
+        log_debug("rpc.broken rpc=%.*s why=\"%s\"", SLICE_ARG(row->name), err_text(e));
         err_free(e);
         request_free(r);
         grpc_finish(c, GRPC_UNKNOWN, SLICE("Application error processing RPC"));

@@ -27,7 +27,7 @@ enum call_data {
 
 struct rpc_row {
     enum call_data data;
-    const char *name;
+    struct slice name;
     const struct pb_message *request;
     const struct pb_message *response;
     void (*handle)(struct request *r);

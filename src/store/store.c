@@ -470,6 +470,7 @@ struct store_counts store_counts(const struct store *s)
     c.queue_topics = s->queues.topics.count;
     c.light_queues = s->queues.light;
     c.disk_used_percent = s->cleaning.used_percent;
+    c.disk_used_bytes = s->cleaning.used_bytes;
     return c;
 }
 

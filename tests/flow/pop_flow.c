@@ -408,7 +408,7 @@ TEST(pop, the_revive_group_passes_what_is_over)
     struct pulled log = flow_pull(f, "rmq_sys_REVIVE_LOG_DefaultCluster", p.reply.revive_qid, 0, "*");
     EXPECT_EQ(log.count, 4);   /* the check point, two acknowledgements, and that the fourth message was put back */
     EXPECT_EQ(flow_offset(f, "CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_REVIVE_LOG_DefaultCluster", p.reply.revive_qid), 3);
-    EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_lag"), 0);
+    EXPECT_EQ(flow_metric(f, "skylark_pop_revive_lag"), 0);
     EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_out_message_total"), 4);
     flow_stop(f);
 }

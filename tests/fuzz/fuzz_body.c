@@ -12,6 +12,7 @@
 #include "codec/body_queue.h"
 #include "codec/body_register.h"
 #include "codec/body_route.h"
+#include "codec/body_running.h"
 #include "codec/body_stats.h"
 #include "codec/body_subscription.h"
 #include "codec/body_topic_config.h"

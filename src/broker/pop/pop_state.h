@@ -204,6 +204,8 @@ void revive_log_end(struct pop *p);
 void revive_log_free(struct pop *p);
 /* Messages that the group has not passed. */
 int64_t revive_log_lag(const struct pop *p);
+/* Of one of its queues; -1: there is no such queue. */
+int64_t revive_log_lag_of(const struct pop *p, int32_t queue_id);
 /* The check point is over: the queue that it lies in may go on. Frees the mark. */
 void revive_log_release(struct revive_mark *mark);
 /* Messages came to the queue. */

@@ -245,7 +245,7 @@ static enum put_result put_retry(struct revival *r, const struct message *m, con
     err_t e = store_append(p->broker->store, &retry, 1, true, put_done, put, &put->appended);
     if (!e) {
         r->putting++;
-        metric_add(&p->broker->metrics, METRIC_POP_RETRIES, 1);
+        metric_count(&p->broker->metrics, METRIC_POP_RETRIES, 1, LABELS(r->point->queue->topic, r->point->queue->group, SLICE("PUT_OK")));
         return PUT_ON_ITS_WAY;
     }
     free(put);
