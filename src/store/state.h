@@ -178,6 +178,7 @@ struct store {
     bool queues_in_doubt;        /* a sync of queues failed: the checkpoint stays until one succeeds; else `abort` stays */
     bool queues_lost;            /* entries are not on the disk, and only the next start can write them again */
     bool closed;
+    bool ended_badly;            /* the run before this one */
     int64_t recent_bytes;
     uint64_t deletions;          /* topics deleted in this run */
     struct store_counts counts;

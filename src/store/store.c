@@ -204,6 +204,7 @@ static err_t open_files(struct store *s)
     if (e) return e;
     char *path = path_in(s->options.root, "abort");
     e = file_exists(s->fs, path, &abnormal);
+    if (!e) s->ended_badly = abnormal;
     if (!e) e = load_checkpoint(s);
     if (!e) e = fs_list(s->fs, s->options.root, remove_leftover, s);
     if (!e) e = queues_discover(&s->queues);
@@ -472,6 +473,8 @@ struct store_counts store_counts(const struct store *s)
     c.disk_used_bytes = s->cleaning.used_bytes;
     return c;
 }
+
+bool store_ended_badly(const struct store *s) { return s->ended_badly; }
 
 void store_each_topic(struct store *s, void (*each)(void *ctx, struct slice topic), void *ctx)
 {

@@ -245,6 +245,8 @@ err_t store_set_compacted(struct store *s, struct slice topic, bool compacted, b
 /* Every topic that has queues here, once. */
 void store_each_topic(struct store *s, void (*each)(void *ctx, struct slice topic), void *ctx);
 
+/* The run before this one was killed, or lost its power. */
+bool store_ended_badly(const struct store *s);
 /* False when writing is off (disk full, a sync failed); *why is then a sentence. */
 bool store_is_writable(struct store *s, const char **why);
 

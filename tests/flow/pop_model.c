@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { QUEUES = 2, STEPS = 90, SEEDS = 8, PLACES_MAX = 4000, LATE_MS = 2500 };
+enum { QUEUES = 2, STEPS = 90, SEEDS = 6, PLACES_MAX = 4000, LATE_MS = 2500 };
 /* What an administrator does is answered at once, and on disk a little later. */
 enum { WRITTEN_MS = 60 };
 enum state { UNSEEN, OUT, ACKED, GONE };

@@ -118,6 +118,54 @@ TEST(pop_order, what_is_out_is_out_after_any_end)
     }
 }
 
+static void reset(struct flow *f, int64_t to)
+{
+    struct reset_offset_header h = {.topic = SLICE("T"), .group = SLICE("G"), .is_force = true, .queue_id = 0, .offset = to};
+    header_set(&h, reset_offset, queue_id);
+    header_set(&h, reset_offset, offset);
+    EXPECT_EQ(flow_code(f, REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, &reset_offset_kind, &h, "", NULL), RESPONSE_SUCCESS);
+}
+
+static int64_t pop_and_ack(struct flow *f, const char *attempt)
+{
+    struct popped p = pop_ordered(f, attempt);
+    EXPECT(p.count);
+    for (size_t i = 0; i < p.count; i++) EXPECT_EQ(pop_ack(f, "G", &p.messages[i]), RESPONSE_SUCCESS);
+    return p.messages[0].m.queue_offset;
+}
+
+TEST(pop_order, a_group_that_was_reset_is_not_taken_back_there_by_each_start)
+{
+    static const char *const settings[] = {"flushDiskType=SYNC_FLUSH", NULL};
+    struct flow *f = start(settings);
+    for (int i = 0; i < 8; i++) send_in(f, "g", "x");
+    EXPECT_EQ(pop_and_ack(f, "a"), 0);
+    reset(f, 1);
+    sim_run_for(f->sim, 60);
+    flow_crash(f);
+    EXPECT_EQ(pop_and_ack(f, "b"), 1);
+    flow_cut_power(f);
+    EXPECT_EQ(pop_and_ack(f, "c"), 3);
+    flow_restart(f);
+    EXPECT_EQ(pop_and_ack(f, "d"), 5);
+    flow_stop(f);
+}
+
+TEST(pop_order, what_is_acknowledged_and_not_known_of_moves_the_group_over_nothing)
+{
+    static const char *const settings[] = {"flushDiskType=ASYNC_FLUSH", NULL};
+    struct flow *f = start(settings);
+    for (int i = 0; i < 3; i++) send_in(f, "g", "x");
+    sim_run_for(f->sim, 10000);
+    struct popped p = pop_ordered(f, "a");
+    EXPECT_EQ(p.count, 2);
+    flow_crash(f);
+    EXPECT_EQ(pop_ack(f, "G", &p.messages[1]), RESPONSE_SUCCESS);
+    EXPECT_EQ(pop_and_ack(f, "b"), 0);
+    EXPECT_EQ(pop_and_ack(f, "c"), 2);
+    flow_stop(f);
+}
+
 /* --- by message groups --- */
 
 static struct pop_header by_groups(struct flow *f, const char *attempt)

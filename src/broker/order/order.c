@@ -83,6 +83,12 @@ static void changed(struct order *o)
     if (!o->flush.armed) timer_start(o->broker->tasks, &o->flush, o->broker->cfg->broker.flush_offsets_ms);
 }
 
+/* A start must not take what is gone for something newer than the group's offset. */
+static void write_soon(struct order *o)
+{
+    if (!o->in_memory) saver_mark(&o->saver);
+}
+
 void order_when_saved(struct order *o, struct saver_waiter *w)
 {
     list_node_init(&w->node);
@@ -272,14 +278,37 @@ static int64_t next_of_whole(const struct order_queue *q)
     return q->messages[q->count - 1].offset + 1;
 }
 
+int64_t order_next(const struct order_queue *q)
+{
+    if (!q) return -1;
+    return q->by_groups ? q->base : q->count ? next_of_whole(q) : -1;
+}
+
+static void drop_first(struct order_queue *q, size_t n)
+{
+    if (n) memmove(q->messages, q->messages + n, (q->count - n) * sizeof *q->messages);
+    q->count -= n;
+}
+
 /* Over all that is acknowledged, without a gap. */
 static int64_t advance(struct order_queue *q)
 {
     size_t n = 0;
     while (n < q->count && q->messages[n].acked && q->messages[n].from <= q->base) q->base = q->messages[n++].offset + 1;
-    memmove(q->messages, q->messages + n, (q->count - n) * sizeof *q->messages);
-    q->count -= n;
+    drop_first(q, n);
     return q->base;
+}
+
+void order_skip(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t offset)
+{
+    struct order_queue *q = order_find(o, topic, group, queue_id);
+    size_t n = 0;
+    if (!q || !q->by_groups || q->base >= offset) return;
+    while (n < q->count && q->messages[n].offset < offset) n++;
+    drop_first(q, n);
+    q->base = offset;
+    advance(q);
+    changed(o);
 }
 
 enum order_result order_ack(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t offset, int64_t pop_ms,
@@ -287,8 +316,9 @@ enum order_result order_ack(struct order *o, struct slice topic, struct slice gr
 {
     struct order_queue *q = order_find(o, topic, group, queue_id);
     if (!q) {
-        *out_next = offset + 1;   /* as the original: it was forgotten, or never known */
-        return ORDER_OK;
+        /* It was forgotten, or never known. The original goes on behind it, also over what is not acknowledged. */
+        *out_next = offset + 1;
+        return offset == offsets_query(o->broker->offsets, topic, group, queue_id) ? ORDER_OK : ORDER_IGNORED;
     }
     struct order_message *m = find_message(q, offset);
     if (!q->count) return q->by_groups ? ORDER_IGNORED : ORDER_ILLEGAL;
@@ -334,6 +364,7 @@ void order_clear(struct order *o, struct slice topic, struct slice group, int32_
     if (!q) return;
     remove_queue(o, q);
     changed(o);
+    write_soon(o);
 }
 
 void order_forget(struct order *o, struct slice topic, struct slice group)
@@ -344,6 +375,7 @@ void order_forget(struct order *o, struct slice topic, struct slice group)
         if (!(topic.p ? slice_eq(q->topic, topic) : slice_eq(q->group, group))) continue;
         remove_queue(o, q);
         changed(o);
+        write_soon(o);
     }
 }
 
@@ -375,12 +407,22 @@ void order_init(struct order *o, struct broker *b)
     timer_init(&o->flush, on_flush, o);
 }
 
+/* Offsets are written now and then, the order of what is out before anybody is told: after a bad end it knows better where the group is. */
+static void catch_up(struct order *o, const struct order_queue *q)
+{
+    struct offsets *offsets = o->broker->offsets;
+    int64_t next = order_next(q);
+    if (next > offsets_query(offsets, q->topic, q->group, q->queue_id))
+        offsets_commit(offsets, SLICE("broker"), q->topic, q->group, q->queue_id, next);
+}
+
 void order_begin(struct order *o)
 {
     struct map_entry *e;
     for (size_t at = 0; (e = map_next(&o->queues, &at));) {
         struct order_queue *q = e->value;
         q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
+        if (store_ended_badly(o->broker->store)) catch_up(o, q);
     }
 }
 

@@ -78,6 +78,8 @@ enum order_result order_ack(struct order *o, struct slice topic, struct slice gr
 bool order_change(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t offset, int64_t pop_ms, int64_t visible_ms);
 /* The client gives back all that it has of that pop, which does not count as a try: nothing of the queue is visible before then. */
 bool order_suspend(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t pop_ms, int64_t visible_ms);
+/* By groups: the group is not before `offset` any more, whatever was out there. */
+void order_skip(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t offset);
 void order_clear(struct order *o, struct slice topic, struct slice group, int32_t queue_id);
 /* Of a topic, or of a group; the other one's p is NULL. */
 void order_forget(struct order *o, struct slice topic, struct slice group);
@@ -87,6 +89,8 @@ void order_when_saved(struct order *o, struct saver_waiter *w);
 void order_tidy(struct order *o);
 size_t order_in_flight(const struct order *o, struct slice topic, struct slice group, int32_t queue_id);
 
+/* Where the group is; -1: nothing is known of it. */
+int64_t order_next(const struct order_queue *q);
 /* When a message of it is visible again; -1: none is out. */
 int64_t order_unlock_ms(const struct order_queue *q, int64_t now_ms);
 /* Tells of queues that wait for nothing any more; returns when the next one will, -1: never. */

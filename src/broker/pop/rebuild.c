@@ -164,8 +164,12 @@ static void settle_offset(struct pop *p, struct lease_queue *q)
 {
     struct broker *b = p->broker;
     int64_t committed = offsets_query(b->offsets, q->topic, q->group, q->queue_id), max = store_max_offset(b->store, q->topic, q->queue_id);
-    if (!q->moved && committed > q->next) q->next = committed;
+    int64_t ordered = order_next(order_find(&p->order, q->topic, q->group, q->queue_id));   /* a reset made it forget what was before */
+    int64_t known = q->moved ? ordered : committed;
+    if (known > q->next) q->next = known;
+    q->moved = false;
     if (q->next > max) q->next = max;   /* it lost its end */
+    order_skip(&p->order, q->topic, q->group, q->queue_id, q->next);   /* whoever acknowledged that was not told yet */
     q->used_ms = tasks_mono_ms(b->tasks);
     bool pending = offsets_reset_pending(b->offsets, q->topic, q->group, q->queue_id);
     if (q->next >= 0 && q->next != committed && !pending)

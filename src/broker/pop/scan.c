@@ -390,6 +390,7 @@ static void take_groups(struct group_scan *s, int64_t start_offset)
         .topic = q->topic, .group = q->group, .queue_id = q->queue_id, .attempt_id = poll->header->attempt_id, .pop_ms = poll->pop_ms,
         .invisible_ms = poll->header->invisible_time, .offsets = s->offsets, .froms = s->froms, .groups = s->groups, .count = s->count,
     };
+    order_skip(&p->order, q->topic, q->group, q->queue_id, start_offset);   /* what was before is not stored any more, or was passed over */
     order_popped(&p->order, &pop, &poll->count_info);
     commit(p, q, start_offset);
     pop_arm_unlock(p, order_unlock_ms(order_find(&p->order, q->topic, q->group, q->queue_id), poll->pop_ms));
