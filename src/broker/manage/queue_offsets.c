@@ -31,7 +31,7 @@ void handle_query_offset(struct broker *b, struct call *call)
 
 static err_t check_update(struct broker *b, const struct update_offset_header *h)
 {
-    if (!groups_find(b->groups, h->consumer_group))
+    if (!groups_find_or_create(b->groups, h->consumer_group))
         return err_new(ERR_GROUP_NOT_FOUND, "Group %.*s not exist!", SLICE_ARG(h->consumer_group));
     if (!topics_find(b->topics, h->topic)) return err_new(ERR_TOPIC_NOT_FOUND, "Topic %.*s not exist!", SLICE_ARG(h->topic));
     if (h->queue_id < 0 || h->queue_id >= TOPIC_QUEUES_MAX) return err_new(ERR_INVALID, "there can be no queue %d", h->queue_id);
