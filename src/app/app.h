@@ -22,6 +22,7 @@ int cmd_server(int argc, char **argv);
 int cmd_namesrv(int argc, char **argv);
 int cmd_broker(int argc, char **argv);
 int cmd_proxy(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_store(int argc, char **argv);
 int cmd_admin(int argc, char **argv);
 int cmd_version(int argc, char **argv);

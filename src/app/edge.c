@@ -11,6 +11,7 @@
 #include "net/loop.h"
 #include "os/network.h"
 #include "os/random.h"
+#include "os/scrape.h"
 #include "proxy/proxy.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"
@@ -20,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SERVICES_MAX = 8, MS_OF_S = 1000 };
+enum { SERVICES_MAX = 8, MS_OF_S = 1000, SERIES_MAX = 2000 };
 
 struct edge {
     struct edge_options options;
@@ -28,7 +29,7 @@ struct edge {
     char *namesrv_addr;               /* a copy: a broker may change its own while it runs */
     struct loop *loop;
     pthread_t thread;
-    bool runs;
+    bool runs;                        /* the thread */
     struct metrics metrics;
     struct certificate *certificate;
     struct health *health;
@@ -114,7 +115,7 @@ static err_t start_remoting(struct edge *e)
     const char *host = e->config->edge.remoting_host ? e->config->edge.remoting_host : addr_format_ip(&here, ip);
     snprintf(access, sizeof access, "%.255s:%d", host, port);
     struct proxy_remoting_options o = {.loop = e->loop, .namesrv_addr = e->namesrv_addr, .access = access, .idle_close_ms = idle_ms(e),
-                                       .local = local_port_of, .local_ctx = e};
+                                       .proxy = e->proxy, .local = local_port_of, .local_ctx = e};
     err_t error = proxy_remoting_new(&o, &e->remoting);
     return error ? error : open_front(e, port, take_for_proxy, e->remoting);
 }
@@ -188,11 +189,25 @@ static void *run(void *arg)
     return NULL;
 }
 
+static void break_down(struct edge *e)
+{
+    char host[HOST_NAME_MAX_TEXT];
+    const struct config *c = e->config;
+    struct metric_names n = {
+        .cluster = c->proxy.proxy_cluster, .node_type = "proxy", .node_id = c->proxy.proxy_name ? c->proxy.proxy_name : network_host_name(host),
+        .proxy_mode = e->options.broker ? "local" : "cluster", .labels = c->metrics.labels,
+    };
+    metrics_break_down_as(&e->metrics, &n, SERIES_MAX);
+}
+
 static err_t start(struct edge *e)
 {
-    err_t error = real_loop_new(&e->loop);
+    err_t error = NULL;
+    if (e->options.loop) e->loop = e->options.loop;
+    else error = real_loop_new(&e->loop);
     if (!error) error = start_tls(e);
     if (error) return error;
+    if (e->config->metrics.exporter == METRICS_PROM) break_down(e);
     add_standard_services(e);
     error = start_proxy(e);
     if (!error) error = start_grpc(e);
@@ -201,8 +216,28 @@ static err_t start(struct edge *e)
 
 err_t edge_run(struct edge *e)
 {
+    if (e->options.loop) return NULL;
     e->runs = !pthread_create(&e->thread, NULL, run, e);
     return e->runs ? NULL : err_new(ERR_IO, "cannot start a thread");
+}
+
+/* --- how it is doing --- */
+
+struct tasks *edge_tasks(struct edge *e) { return &e->loop->tasks; }
+
+/* What a proxy counts is little: one turn does. */
+void edge_scrape(struct edge *e, struct scrape *s)
+{
+    metric_page_put_totals(&s->page, &e->metrics, true);
+    metric_page_put_for(&s->page, &e->metrics, METRIC_PROXY_UP, NULL, 1);
+    for (size_t at = 0; metric_page_put_series(&s->page, &e->metrics, METRIC_RPC_LATENCY, &at, SERIES_MAX);) {}
+    scrape_done(s);
+}
+
+void edge_health(struct edge *e, struct health *out)
+{
+    out->ready = !e->closed && !grpc_server_is_draining(e->grpc);
+    if (!out->ready) snprintf(out->why, sizeof out->why, "the proxy is stopping");
 }
 
 /* --- stop: on the loop --- */
@@ -210,8 +245,9 @@ err_t edge_run(struct edge *e)
 static void certificate_is_idle(void *ctx)
 {
     struct edge *e = ctx;
+    bool own_loop = !e->options.loop;
     tasks_post(e->stopped_at, e->stopped);
-    real_loop_stop(e->loop);
+    if (own_loop) real_loop_stop(e->loop);
 }
 
 /* Everything that is at home on this loop ends on it: nobody posts to it after that. */
@@ -288,21 +324,34 @@ err_t edge_new(const struct edge_options *options, const char **out_key, struct 
     return error;
 }
 
+static void free_all(struct edge *e)
+{
+    close_front(e);
+    grpc_server_close(e->grpc);
+    proxy_free(e->proxy);
+    if (!e->options.loop) real_loop_free(e->loop);
+    health_free(e->health);
+    reflection_free(e->reflection);
+    certificate_free(e->certificate);
+    metrics_done(&e->metrics);
+    free(e->namesrv_addr);
+    free(e);
+}
+
+static void free_on_loop(struct mail *m) { free_all(LIST_OWNER(m, struct edge, stop)); }
+
 void edge_free(struct edge *e)
 {
     if (!e) return;
+    if (e->options.loop && e->told) {   /* behind every other letter to it */
+        e->stop.deliver = free_on_loop;
+        tasks_post(&e->loop->tasks, &e->stop);
+        return;
+    }
     if (e->runs) {
         if (!e->told) real_loop_stop(e->loop);   /* the start of something else failed */
         pthread_join(e->thread, NULL);
         real_loop_adopt(e->loop);
     }
-    close_front(e);
-    grpc_server_close(e->grpc);
-    proxy_free(e->proxy);
-    real_loop_free(e->loop);
-    health_free(e->health);
-    reflection_free(e->reflection);
-    certificate_free(e->certificate);
-    free(e->namesrv_addr);
-    free(e);
+    free_all(e);
 }

@@ -1,6 +1,7 @@
 #include "app/app.h"
 
 #include "app/edge.h"
+#include "app/ops.h"
 #include "base/log.h"
 #include "broker/broker.h"
 #include "namesrv/namesrv.h"
@@ -20,8 +21,8 @@
 
 enum { FILES_LEAST = 1024, PATH_TEXT = 4096, PLACE_TEXT = 320 };
 
-/* The name server lives on the process's first loop, broker and gRPC clients on loops and threads of their own; a process without a
- * name server has the first loop for signals. */
+/* The name server lives on the process's first loop, broker and gRPC clients on loops and threads of their own, or together on one
+ * (edgeThreadFromCpus); a process without a name server has the first loop for signals. */
 struct host {
     struct config *broker_config;    /* NULL: no broker here */
     struct config *namesrv_config;   /* NULL: no name server here */
@@ -31,8 +32,10 @@ struct host {
     struct rpc_listener *names_port;
     struct rpc_listener *names_local;   /* for the edge */
     struct edge *edge;
+    struct ops *ops;
     char broker_at[PLACE_TEXT];      /* as the broker is known to the name servers */
     char names_at[PLACE_TEXT];
+    struct mail ops_drained;
     struct mail edge_stopped;
     struct loop *broker_loop;
     struct broker *broker;
@@ -130,7 +133,7 @@ static void tell_place(struct host *h, const struct broker_options *o)
 static err_t start_broker(struct host *h)
 {
     struct config *c = h->broker_config;
-    struct broker_options o = {.fs = fs_real(), .config = c, .seed = random_seed()};
+    struct broker_options o = {.fs = fs_real(), .config = c, .seed = random_seed(), .mono_us = process_mono_us};
     uint16_t shared = one_port(h);
     err_t e = listen_address(c, c->broker.listen_port, &o.listen);
     if (shared) o.listen = hidden;
@@ -158,6 +161,7 @@ static err_t start_namesrv(struct host *h)
     struct rpc_service service = namesrv_service(h->namesrv);
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)c->netty.idle_seconds * 1000;
+    options.metrics = namesrv_metrics(h->namesrv);
     e = rpc_listen(h->loop, &at, 0, &service, &options, &h->names_port);
     if (e) return advise(e, h->broker_config ? "namesrv.listenPort" : "listenPort");
     snprintf(h->names_at, sizeof h->names_at, "127.0.0.1:%u", (unsigned)rpc_listener_addr(h->names_port).port);
@@ -193,10 +197,34 @@ static err_t start_edge(struct host *h)
     if (h->broker) {
         o.broker = broker_local_port(h->broker);
         o.broker_at = h->broker_at;
+        if (process_cpus() < h->proxy_config->edge.thread_from_cpus) o.loop = h->broker_loop;
     }
     const char *port_key;
     err_t e = edge_new(&o, &port_key, &h->edge);
     return advise(e, port_key);
+}
+
+/* --- for operators --- */
+
+static void scrape_broker(void *ctx, struct scrape *s) { broker_scrape(ctx, s); }
+static void scrape_namesrv(void *ctx, struct scrape *s) { namesrv_scrape(ctx, s); }
+static void scrape_edge(void *ctx, struct scrape *s) { edge_scrape(ctx, s); }
+static void broker_is_well(void *ctx, struct health *out) { broker_health(ctx, out); }
+static void namesrv_is_well(void *ctx, struct health *out) { namesrv_health(ctx, out); }
+static void edge_is_well(void *ctx, struct health *out) { edge_health(ctx, out); }
+
+/* A loop of their own, if somebody wants to hear: by HTTP, or the service manager. */
+static err_t start_ops(struct host *h, const struct config *any)
+{
+    struct ops_source sources[OPS_SOURCES_MAX];
+    struct ops_options o = {.config = any, .serve = any->metrics.exporter == METRICS_PROM, .sources = sources};
+    if (any->metrics.exporter != METRICS_PROM && any->metrics.exporter != METRICS_DISABLE)
+        log_warn("metrics.not_sent text=\"this version serves metrics for Prometheus alone: metricsExporterType=PROM\"");
+    if (!o.serve && !getenv("NOTIFY_SOCKET")) return NULL;
+    if (h->namesrv) sources[o.count++] = (struct ops_source){"name server", rpc_tasks(h->loop), scrape_namesrv, namesrv_is_well, h->namesrv};
+    if (h->broker) sources[o.count++] = (struct ops_source){"broker", rpc_tasks(h->broker_loop), scrape_broker, broker_is_well, h->broker};
+    if (h->edge) sources[o.count++] = (struct ops_source){"proxy", edge_tasks(h->edge), scrape_edge, edge_is_well, h->edge};
+    return advise(ops_new(&o, &h->ops), "metricsPromExporterPort");
 }
 
 static void *run_broker(void *arg)
@@ -255,6 +283,19 @@ static void hurry(struct host *h)
     edge_hurry(h->edge);
 }
 
+static void stop_edge(struct host *h)
+{
+    if (!h->edge) {
+        stop_what_is_behind(h);
+        return;
+    }
+    h->edge_stopped.deliver = edge_has_stopped;
+    edge_stop(h->edge, rpc_tasks(h->loop), &h->edge_stopped);
+}
+
+/* Nobody is asked any more how he is. */
+static void ops_have_drained(struct mail *m) { stop_edge((struct host *)((char *)m - offsetof(struct host, ops_drained))); }
+
 static void on_signal(void *ctx, int number)
 {
     struct host *h = ctx;
@@ -270,12 +311,12 @@ static void on_signal(void *ctx, int number)
     }
     h->stopping = true;
     log_info("process.stopping signal=%s", number == SIGTERM ? "TERM" : "INT");
-    if (!h->edge) {
-        stop_what_is_behind(h);
+    if (!h->ops) {
+        stop_edge(h);
         return;
     }
-    h->edge_stopped.deliver = edge_has_stopped;
-    edge_stop(h->edge, rpc_tasks(h->loop), &h->edge_stopped);
+    h->ops_drained.deliver = ops_have_drained;
+    ops_drain(h->ops, rpc_tasks(h->loop), &h->ops_drained);
 }
 
 /* --- all of it --- */
@@ -310,6 +351,13 @@ static void say_edge(const struct host *h)
         printf("  remoting     %s, a name server and broker for clients that are to see this port alone; gRPC too\n", addr_format(&at, text));
 }
 
+static void say_ops(const struct host *h)
+{
+    char text[ADDR_TEXT_MAX];
+    struct addr at;
+    if (ops_addr(h->ops, &at)) printf("  metrics      http://%s/metrics for Prometheus; /healthz, /readyz\n", addr_format(&at, text));
+}
+
 static void say_ready(const struct host *h)
 {
     printf("Skylark " SKYLARK_VERSION " is ready (%lld ms).\n", (long long)(now_ms() - h->began_ms));
@@ -318,6 +366,7 @@ static void say_ready(const struct host *h)
     if (h->namesrv) say_names(h);
     if (h->broker) say_broker(h);
     if (h->edge && !shared) say_edge(h);
+    say_ops(h);
     if (h->namesrv && h->broker)
         printf("\nTry it: point any RocketMQ client at the name server 127.0.0.1:%u. Stop with ^C; 'skylark server --help' shows more.\n",
                shared ? (unsigned)one_port(h) : (unsigned)rpc_listener_addr(h->names_port).port);
@@ -343,7 +392,8 @@ static err_t start(struct host *h)
     config_report_ignored(any);
     if (h->broker && pthread_create(&h->broker_thread, NULL, run_broker, h)) return err_new(ERR_IO, "cannot start a thread");
     h->broker_runs = h->broker;
-    return h->edge ? edge_run(h->edge) : NULL;
+    if (h->edge) e = edge_run(h->edge);
+    return e ? e : start_ops(h, any);
 }
 
 static err_t stop(struct host *h)
@@ -355,6 +405,7 @@ static err_t stop(struct host *h)
         pthread_join(h->broker_thread, NULL);
         real_loop_adopt(h->broker_loop);
     }
+    ops_free(h->ops);   /* nobody posts to it any more, nor it to them */
     err_t e = broker_free(h->broker);
     real_loop_free(h->broker_loop);
     rpc_listener_close(h->names_local);

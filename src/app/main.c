@@ -8,6 +8,7 @@ static const struct command commands[] = {
     {"namesrv", "a name server alone", cmd_namesrv},
     {"broker", "a broker alone, with a broker.conf and name servers", cmd_broker},
     {"proxy", "a proxy alone: serves gRPC clients in front of name servers and brokers", cmd_proxy},
+    {"config", "every key: list, explain, check a file", cmd_config},
     {"store", "looks into the folder of a broker: check, dump, rebuild, stats", cmd_store},
     {"admin", "asks a running cluster: why something is as it is, transactions", cmd_admin},
     {"version", "what this is", cmd_version},

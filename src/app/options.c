@@ -88,14 +88,23 @@ static err_t take(struct options *o, int option, const char *value)
     return err_new(ERR_USAGE, "see --help");   /* getopt has said which option it does not know */
 }
 
+/* What is changed while running is kept in the file that was given, as with the original; a file for several sides belongs to none of them. */
+static err_t keep_in(struct config *c, enum config_owner owner, const char *path)
+{
+    if (owner == CONFIG_BROKER && !c->broker.config_path) return set(c, "brokerConfigPath", path);
+    if (owner == CONFIG_NAMESRV && !c->namesrv.config_path) return set(c, "configStorePath", path);
+    return NULL;
+}
+
 /* Files are read before the other options, which win over them. */
-static err_t load_files(int argc, char **argv, struct config *c)
+static err_t load_files(int argc, char **argv, enum config_owner owner, struct config *c)
 {
     err_t e = NULL;
     opterr = 0;
     optind = 0;
     for (int o; !e && (o = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;) {
         if (o == 'c') e = options_load(c, optarg);
+        if (o == 'c' && !e) e = keep_in(c, owner, optarg);
         if (o == OPTION_JSON) e = options_load_json(c, optarg);
     }
     opterr = 1;
@@ -123,7 +132,7 @@ err_t options_read(int argc, char **argv, enum config_owner owner, struct option
     memset(out, 0, sizeof *out);
     config_init(&out->config, owner);
     read_double_letters(argc, argv);
-    err_t e = load_files(argc, argv, &out->config);
+    err_t e = load_files(argc, argv, owner, &out->config);
     for (int c; !e && (c = getopt_long(argc, argv, "c:n:h", options, NULL)) != -1;) e = take(out, c, optarg);
     if (!e && optind < argc) e = err_new(ERR_USAGE, "\"%s\" is not expected here; see --help", argv[optind]);
     return e ? e : take_environment(&out->config, owner);

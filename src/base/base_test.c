@@ -1,6 +1,7 @@
 #include "kit/test.h"
 
 #include "base/addr.h"
+#include "base/log.h"
 #include "base/map.h"
 
 #include <stdio.h>
@@ -35,6 +36,19 @@ TEST(slice, split_gives_empty_parts_too)
     EXPECT(slice_split(&rest, ';', &part));
     EXPECT_TEXT(part, "b");
     EXPECT(!slice_split(&rest, ';', &part));
+}
+
+TEST(log, lines_of_one_kind_are_limited_in_a_second_and_those_left_out_are_counted)
+{
+    struct log_limit l = {.lines = 0};
+    int lines = 0;
+    log_set_level(LOG_WARN);   /* the count itself is not looked at here */
+    for (int i = 0; i < 100; i++) lines += log_may(&l, "test.line", 5000 + i);
+    EXPECT_EQ(lines, LOG_LIMIT_LINES);
+    EXPECT_EQ(l.left_out, 100 - LOG_LIMIT_LINES);
+    EXPECT(log_may(&l, "test.line", 6000));
+    EXPECT_EQ(l.left_out, 0);
+    log_set_level(LOG_INFO);
 }
 
 TEST(map, keeps_insertion_order_through_removals_and_growth)

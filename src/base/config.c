@@ -2,14 +2,16 @@
 #include "base/log.h"
 #include "base/properties_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
-enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_mode, TYPE_tls, TYPE_hours };
+enum key_type { TYPE_bool, TYPE_i32, TYPE_i64, TYPE_text, TYPE_flush, TYPE_role, TYPE_consistency, TYPE_mode, TYPE_tls, TYPE_exporter, TYPE_hours };
 enum key_when { LIVE, FIXED };
 
 struct key_row {
     const char *name;
+    const char *c_name;         /* its unit stands at the end of it */
     const char *meaning;
     size_t at;                  /* in struct config */
     int64_t number;             /* the default, of numbers */
@@ -25,6 +27,7 @@ enum {
     OWNER_store = CONFIG_BROKER,
     OWNER_netty = CONFIG_SERVER,
     OWNER_edge = CONFIG_PROXY,
+    OWNER_metrics = CONFIG_SERVER,
     OWNER_namesrv = CONFIG_NAMESRV,
     OWNER_proxy = CONFIG_PROXY,
     OWNER_skylark = CONFIG_SERVER,
@@ -39,12 +42,13 @@ enum {
 #define DEFAULT_consistency(v) .number = v
 #define DEFAULT_tls(v) .number = v
 #define DEFAULT_mode(v) .number = v
+#define DEFAULT_exporter(v) .number = v
 #define DEFAULT_hours(v) .number = v
 
 static const struct key_row rows[] = {
 #define SECTION(s)
 #define KEY(s, field, name_, type_, default_value, least_, most_, when_, meaning_)                                        \
-    {.name = name_, .meaning = meaning_, .at = offsetof(struct config, s) + offsetof(struct config_##s, field),            \
+    {.name = name_, .c_name = #field, .meaning = meaning_, .at = offsetof(struct config, s) + offsetof(struct config_##s, field),            \
      DEFAULT_##type_(default_value), .least = least_, .most = most_, .type = TYPE_##type_, .when = when_, .owner = OWNER_##s},
 #define END(s)
 #include "catalog/config.def"
@@ -70,6 +74,7 @@ static const char *const role_names[] = {"ASYNC_MASTER", "SYNC_MASTER", "SLAVE",
 static const char *const consistency_names[] = {"warn", "reject", "isolate", NULL};
 static const char *const tls_names[] = {"disabled", "permissive", "enforcing", NULL};
 
+static const char *const exporter_names[] = {"DISABLE", "OTLP_GRPC", "PROM", "LOG", NULL};
 static const char *const mode_names[] = {"PULL", "POP", NULL};
 
 static const char *const *choices(const struct key_row *row)
@@ -79,6 +84,7 @@ static const char *const *choices(const struct key_row *row)
     case TYPE_role: return role_names;
     case TYPE_mode: return mode_names;
     case TYPE_tls: return tls_names;
+    case TYPE_exporter: return exporter_names;
     default: return consistency_names;
     }
 }
@@ -163,7 +169,7 @@ static void keep_nearest(struct slice key, const char *name, size_t *best, const
     *nearest = name;
 }
 
-static err_t unknown(struct slice key, enum config_owner owner)
+const char *config_nearest(struct slice key, enum config_owner owner)
 {
     size_t best = SIZE_MAX;
     const char *nearest = NULL;
@@ -171,8 +177,13 @@ static err_t unknown(struct slice key, enum config_owner owner)
         if (rows[i].owner & owner) keep_nearest(key, rows[i].name, &best, &nearest);
     for (size_t i = 0; i < IGNORED_ROWS; i++)
         if (ignored_rows[i].owner & owner) keep_nearest(key, ignored_rows[i].name, &best, &nearest);
-    if (nearest && best <= 2 + key.n / 4)
-        return err_new(ERR_CONFIG, "unknown key %.*s; did you mean %s?", SLICE_ARG(key), nearest);
+    return nearest && best <= 2 + key.n / 4 ? nearest : NULL;
+}
+
+static err_t unknown(struct slice key, enum config_owner owner)
+{
+    const char *nearest = config_nearest(key, owner);
+    if (nearest) return err_new(ERR_CONFIG, "unknown key %.*s; did you mean %s?", SLICE_ARG(key), nearest);
     return err_new(ERR_CONFIG, "unknown key %.*s", SLICE_ARG(key));
 }
 
@@ -186,12 +197,21 @@ static err_t parse_number(const struct key_row *row, struct slice value, int64_t
                    (long long)row->most, SLICE_ARG(value));
 }
 
+/* "A, B or C" */
+static void list_choices(const char *const *names, char *out, size_t size)
+{
+    size_t n = 0;
+    for (int i = 0; names[i]; i++) n += (size_t)snprintf(out + n, size - n, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
+}
+
 static err_t parse_choice(const struct key_row *row, struct slice value, int64_t *out)
 {
     const char *const *names = choices(row);
     for (*out = 0; names[*out]; ++*out)
         if (slice_eq(value, slice_text(names[*out]))) return NULL;
-    return err_new(ERR_CONFIG, "%s must be %s or %s, not \"%.*s\"", row->name, names[0], names[1], SLICE_ARG(value));
+    char all[128];
+    list_choices(names, all, sizeof all);
+    return err_new(ERR_CONFIG, "%s must be %s, not \"%.*s\"", row->name, all, SLICE_ARG(value));
 }
 
 static err_t parse_bool(const struct key_row *row, struct slice value, int64_t *out)
@@ -241,6 +261,7 @@ static err_t set_row(struct config *c, const struct key_row *row, struct slice v
     case TYPE_role:
     case TYPE_mode:
     case TYPE_tls:
+    case TYPE_exporter:
     case TYPE_consistency: e = parse_choice(row, value, &number); break;
     default: e = parse_number(row, value, &number); break;
     }
@@ -400,6 +421,57 @@ void config_write(const struct config *c, enum config_owner whose, struct buf *o
         free(all[i]);
     }
     buf_done(&lines);
+}
+
+/* --- the list --- */
+
+static const char *unit_of(const struct key_row *row)
+{
+    static const char *const units[][2] = {{"_ms", "ms"}, {"_s", "s"}, {"_seconds", "s"}, {"_bytes", "bytes"}, {"_percent", "percent"}, {"_hours", "hours"}};
+    size_t n = strlen(row->c_name);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t m = strlen(units[i][0]);
+        if (n > m && !strcmp(row->c_name + n - m, units[i][0])) return units[i][1];
+    }
+    return "";
+}
+
+static const char *type_name(const struct key_row *row)
+{
+    switch (row->type) {
+    case TYPE_bool: return "bool";
+    case TYPE_i32: case TYPE_i64: return "number";
+    case TYPE_text: return "text";
+    case TYPE_hours: return "hours of the day";
+    default: return "choice";
+    }
+}
+
+static void describe_row(const struct key_row *row, struct config_key *out)
+{
+    struct config c;
+    struct buf text = BUF_EMPTY;
+    config_init(&c, CONFIG_SERVER);
+    put_value(&c, row, &text);
+    config_done(&c);
+    *out = (struct config_key){.name = row->name, .type = type_name(row), .unit = unit_of(row), .meaning = row->meaning, .least = row->least,
+                               .most = row->most, .is_number = row->type == TYPE_i32 || row->type == TYPE_i64, .live = row->when == LIVE, .owner = row->owner};
+    snprintf(out->default_text, sizeof out->default_text, "%.*s", (int)text.n, (const char *)text.p);
+    if (!strcmp(out->type, "choice")) list_choices(choices(row), out->choices, sizeof out->choices);
+    buf_done(&text);
+}
+
+bool config_next_key(size_t *at, struct config_key *out)
+{
+    size_t i = (*at)++;
+    if (i < ROWS) {
+        describe_row(&rows[i], out);
+        return true;
+    }
+    if (i >= ROWS + IGNORED_ROWS) return false;
+    *out = (struct config_key){.name = ignored_rows[i - ROWS].name, .ignored = true, .owner = ignored_rows[i - ROWS].owner,
+                               .type = "", .unit = "", .meaning = "a key of the original; it is accepted and has no effect here"};
+    return true;
 }
 
 void config_describe(enum config_owner whose, struct buf *out)

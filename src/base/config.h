@@ -14,6 +14,7 @@ enum flush_disk_type { ASYNC_FLUSH, SYNC_FLUSH };
 enum request_mode_default { REQUEST_MODE_PULL, REQUEST_MODE_POP };
 enum broker_role { ASYNC_MASTER, SYNC_MASTER, SLAVE };
 enum subscription_consistency { CONSISTENCY_WARN, CONSISTENCY_REJECT, CONSISTENCY_ISOLATE };
+enum metrics_exporter { METRICS_DISABLE, METRICS_OTLP_GRPC, METRICS_PROM, METRICS_LOG };
 enum tls_mode { TLS_DISABLED, TLS_PERMISSIVE, TLS_ENFORCING };
 
 typedef bool config_bool;   /* what KEY()'s type column expands to */
@@ -25,6 +26,7 @@ typedef int32_t config_role;
 typedef int32_t config_consistency;
 typedef int32_t config_tls;
 typedef int32_t config_mode;
+typedef int32_t config_exporter;
 typedef int32_t config_hours;   /* bit h: hour h of the day, in local time */
 
 #define SECTION(s) struct config_##s {
@@ -43,6 +45,7 @@ struct config {
     struct config_store store;
     struct config_netty netty;
     struct config_edge edge;
+    struct config_metrics metrics;
     struct config_namesrv namesrv;
     struct config_proxy proxy;
     struct config_skylark skylark;
@@ -66,6 +69,27 @@ void config_report_ignored(const struct config *c);
 err_t config_update(struct config *c, struct slice text, enum config_owner whose) MUST_CHECK;
 /* All keys of one side that have an effect, and those given without one, sorted, as a properties text (26, 319). */
 void config_write(const struct config *c, enum config_owner whose, struct buf *out);
+
+/* --- the list of all keys --- */
+
+/* One key, as people are told of it. */
+struct config_key {
+    const char *name;
+    const char *type;               /* "bool", "number", "text", "one of A, B" in `choices` */
+    const char *unit;               /* "ms", "s", "bytes", "percent", "hours"; "" when it has none, or counts things */
+    const char *meaning;
+    int64_t least, most;            /* of numbers */
+    bool is_number;
+    bool live;                      /* may change while running */
+    bool ignored;                   /* the original knows it, and it has no effect here: name and owner alone are set */
+    enum config_owner owner;        /* whom it concerns */
+    char default_text[128];         /* "" when nothing is given */
+    char choices[128];              /* of a key that is one of several; else "" */
+};
+/* Walks: those with an effect first, sorted as in the list, then those without. */
+bool config_next_key(size_t *at, struct config_key *out);
+/* The nearest name that is known; NULL: none is near. */
+const char *config_nearest(struct slice key, enum config_owner owner);
 
 /* Help: each key of one side, its default and meaning. */
 void config_describe(enum config_owner whose, struct buf *out);

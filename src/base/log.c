@@ -77,6 +77,18 @@ void log_close(void)
     pthread_mutex_unlock(&path_lock);
 }
 
+bool log_may(struct log_limit *l, const char *what, int64_t now_ms)
+{
+    int64_t second = now_ms / 1000;
+    if (second != l->second) {
+        if (l->left_out) log_info("log.left_out event=%s lines=%u", what, l->left_out);
+        *l = (struct log_limit){.second = second};
+    }
+    if (l->lines == LOG_LIMIT_LINES) l->left_out++;
+    else l->lines++;
+    return !l->left_out;
+}
+
 /* Lines stay lines, whatever a client put into a name. */
 static void make_printable(char *text)
 {

@@ -6,6 +6,8 @@
 
 #include "base/err.h"
 
+#include <stdint.h>
+
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_SILENT };
 
 void log_set_level(enum log_level level);
@@ -19,6 +21,17 @@ void log_close(void);
 
 bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* For lines that clients cause: LOG_LIMIT_LINES in a second, of each kind. How many were left out is told with the first one after them.
+ * Zeroes are fine. Threads: its owner */
+struct log_limit {
+    int64_t second;
+    uint32_t lines;
+    uint32_t left_out;
+};
+enum { LOG_LIMIT_LINES = 10 };
+/* Whether one more line may be written. `what` names the kind. now_ms: of a clock that never goes back. */
+bool log_may(struct log_limit *l, const char *what, int64_t now_ms);
 
 #define log_debug(...) (log_enabled(LOG_DEBUG) ? log_write(LOG_DEBUG, __VA_ARGS__) : (void)0)
 #define log_info(...)  (log_enabled(LOG_INFO) ? log_write(LOG_INFO, __VA_ARGS__) : (void)0)

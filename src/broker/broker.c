@@ -5,6 +5,8 @@
 #include "broker/delay/timed.h"
 #include "broker/handlers.h"
 #include "broker/intake/delay.h"
+#include "broker/lite/lite.h"
+#include "broker/metrics/collect.h"
 #include "broker/pop/pop.h"
 #include "broker/registration.h"
 #include "broker/transaction/transaction.h"
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCAN_MS = STATS_PERIOD_MS };
+enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5 };
 
 /* --- requests --- */
 
@@ -43,6 +45,18 @@ static void on_closed(void *ctx, struct rpc_conn *conn)
     struct list *waiting = rpc_conn_waiting(conn);
     while (!list_empty(waiting)) hold_wake(LIST_OWNER(list_first(waiting), struct waiter, in_conn), WAKE_DROPPED);
     members_closed(&b->members, conn);
+    guests_closed(&b->guests, conn);
+    lite_conn_closed(b->lite, conn);
+}
+
+static void on_answered(void *ctx, const struct call *call, int32_t code)
+{
+    struct broker *b = ctx;
+    int64_t took_ms = tasks_mono_ms(b->tasks) - call->begun_ms;
+    const struct slice status = code == RESPONSE_SUCCESS ? SLICE("success") : SLICE("failure");
+    rpc_watch_answered(&b->watch, call, code);
+    if (call->code == REQUEST_UPDATE_AND_CREATE_TOPIC) metric_observe(&b->metrics, METRIC_TOPIC_CREATE_TIME, took_ms, LABELS(status, metric_bool(false)));
+    if (call->code == REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP) metric_observe(&b->metrics, METRIC_GROUP_CREATE_TIME, took_ms, &status);
 }
 
 /* --- what parts of the broker tell each other --- */
@@ -52,6 +66,7 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     struct broker *b = ctx;
     (void)first;
     hold_arrived(&b->hold, topic, queue_id, end);
+    if (topic.p[0] == '%') lite_arrived(b->lite, topic);
     if (slice_eq(topic, SLICE(DELAY_LEVELS_TOPIC))) levels_arrived(b->levels, queue_id);
     else if (slice_eq(topic, SLICE(TIMER_TOPIC))) timed_arrived(b->timed);
     else if (slice_eq(topic, HALF_TOPIC)) transactions_arrived(b->transactions);
@@ -148,13 +163,43 @@ bool broker_has_delivered(const struct broker *b, int64_t ms) { return b->timed 
 
 void broker_show_pops(struct broker *b) { pop_show(b->pop); }
 
-void broker_topic_deleted(struct broker *b, struct slice topic) { pop_topic_gone(b->pop, topic); }
+int64_t broker_revive_lag(const struct broker *b, int32_t queue_id) { return pop_revive_lag(b->pop, queue_id); }
 
-void broker_group_deleted(struct broker *b, struct slice group) { pop_group_gone(b->pop, group); }
+size_t broker_pop_in_flight(const struct broker *b, struct slice topic, struct slice group, int32_t queue_id)
+{
+    return pop_in_flight(b->pop, topic, group, queue_id);
+}
+
+void broker_topic_deleted(struct broker *b, struct slice topic)
+{
+    pop_topic_gone(b->pop, topic);
+    lite_topic_gone(b->lite, topic);
+}
+
+void broker_group_deleted(struct broker *b, struct slice group)
+{
+    pop_group_gone(b->pop, group);
+    lite_group_gone(b->lite, group);
+}
 
 void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset)
 {
     pop_offset_reset(b->pop, topic, group, queue_id, queue_offset);
+    lite_offset_reset(b->lite, topic, group);
+}
+
+err_t broker_lite_ack(struct broker *b, const struct ack_header *h, const struct receipt_handle *handle) { return lite_ack(b->lite, h, handle); }
+
+err_t broker_lite_change(struct broker *b, const struct change_invisible_header *h, const struct receipt_handle *handle,
+                         struct change_invisible_reply_header *out)
+{
+    return lite_change(b->lite, h, handle, out);
+}
+
+void broker_topic_queues(struct broker *b, struct slice topic, broker_queues_done *done, void *ctx)
+{
+    if (b->stopping) done(ctx, false, NULL, 0);
+    else topic_queues_get(b->topic_queues, topic, done, ctx);
 }
 
 /* --- start --- */
@@ -186,7 +231,7 @@ static err_t open_store(struct broker *b)
             .on = cfg->store.compaction, .log_file_bytes = cfg->store.compaction_log_bytes, .entry_file_bytes = cfg->store.compaction_entry_bytes,
             .interval_ms = cfg->store.compaction_interval_ms, .map_bytes = cfg->store.compaction_map_bytes / cfg->store.compaction_threads,
         },
-        .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b,
+        .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b, .mono_us = b->options.mono_us,
     };
     err_t e = store_open(&o, b->options.fs, b->tasks, &b->store);
     if (!e) b->log_max_at_start = store_log_max(b->store);
@@ -258,7 +303,7 @@ static err_t listen_fast(struct broker *b, const struct rpc_service *service, co
 
 static err_t listen(struct broker *b)
 {
-    struct rpc_service service = {.handle = broker_dispatch, .closed = on_closed, .ctx = b};
+    struct rpc_service service = {.handle = broker_dispatch, .closed = on_closed, .ctx = b, .answered = on_answered};
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)b->cfg->netty.idle_seconds * 1000;
     options.metrics = &b->metrics;
@@ -282,6 +327,12 @@ static void encode_config(void *ctx, struct buf *out)
     config_write(b->cfg, CONFIG_BROKER, out);
 }
 
+static void break_down(struct broker *b)
+{
+    struct metric_names n = {.cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .labels = b->cfg->metrics.labels};
+    metrics_break_down_as(&b->metrics, &n, (size_t)b->cfg->metrics.limit);
+}
+
 err_t broker_new(const struct broker_options *options, struct broker **out)
 {
     err_t e = check_settings(options->config);
@@ -303,12 +354,15 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
     random_init(&b->random, options->seed);
     members_init(&b->members, b->tasks, &b->cfg->broker.subscription_consistency, on_group_changed, on_view_changed, b);
+    b->guests = GUESTS_EMPTY;
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
     cold_control_init(&b->cold);
     locks_init(&b->locks, b->tasks);
     b->quotas = QUOTAS_EMPTY;
     stats_init(&b->stats);
+    b->watch = (struct rpc_watch){.tasks = b->tasks, .metrics = &b->metrics, .config = b->cfg};
+    if (b->cfg->metrics.exporter == METRICS_PROM) break_down(b);
     b->day = -1;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
@@ -325,6 +379,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     timer_start(b->tasks, &b->scan, SCAN_MS);
     b->levels = levels_new(b);
     if (b->cfg->store.timer_wheel) b->timed = timed_new(b);
+    b->lite = lite_new(b);
     e = pop_new(b, &b->pop);
     if (e) {
         err_drop(broker_free(b), "the first error is told");
@@ -336,10 +391,37 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
 
 /* --- stop --- */
 
+/* What came in is answered, and the answers are sent, or have had their time. */
+static void look_drained(void *ctx)
+{
+    struct broker *b = ctx;
+    bool idle = rpc_listener_is_idle(b->main_port) && rpc_listener_is_idle(b->fast_port);
+    if (!idle && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
+        timer_start(b->tasks, &b->drain.again, DRAIN_LOOK_MS);
+        return;
+    }
+    if (!idle) log_warn("broker.not_drained ms=%lld text=\"some requests are not answered\"", (long long)b->cfg->broker.drain_ms);
+    b->drain.done(b->drain.ctx);
+}
+
+/* No name server sends anybody here any more. Nothing more is read, so that who sends something now learns at once that it was not taken. */
+static void begin_drain(void *ctx)
+{
+    struct broker *b = ctx;
+    rpc_listener_quiesce(b->main_port);
+    rpc_listener_quiesce(b->fast_port);
+    hold_end_waits(&b->hold);
+    b->drain.until_ms = tasks_mono_ms(b->tasks) + b->cfg->broker.drain_ms;
+    timer_init(&b->drain.again, look_drained, b);
+    timer_start(b->tasks, &b->drain.again, 0);
+}
+
 void broker_stop(struct broker *b, void (*done)(void *ctx), void *ctx)
 {
     b->stopping = true;
-    registration_end(b->registration, done, ctx);
+    b->drain.done = done;
+    b->drain.ctx = ctx;
+    registration_end(b->registration, begin_drain, b);
 }
 
 err_t broker_free(struct broker *b)
@@ -351,10 +433,12 @@ err_t broker_free(struct broker *b)
     topic_queues_free(b->topic_queues);
     b->topic_queues = NULL;
     timer_stop(b->tasks, &b->scan);
+    timer_stop(b->tasks, &b->drain.again);
     levels_stop(b->levels);
     transactions_end(b->transactions);
     timed_stop(b->timed);
     pop_stop(b->pop);
+    lite_stop(b->lite);
     hold_done(&b->hold);
     cold_control_end(b);
     disk_end(b);   /* also for those whom their waking sent there */
@@ -365,12 +449,16 @@ err_t broker_free(struct broker *b)
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
     rpc_listener_close(b->local);
+    lite_free(b->lite);
     err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");
     }
+    collector_free(b->collector);
+    metrics_done(&b->metrics);
     members_done(&b->members);
+    guests_done(&b->guests);
     locks_done(&b->locks);
     cold_control_done(&b->cold);
     quotas_done(&b->quotas);
@@ -379,6 +467,20 @@ err_t broker_free(struct broker *b)
     buf_done(&b->scratch);
     free(b);
     return e;
+}
+
+/* --- how it is doing --- */
+
+void broker_scrape(struct broker *b, struct scrape *s) { collector_begin(b, s); }
+
+void broker_health(struct broker *b, struct health *out)
+{
+    const char *why = NULL;
+    out->ready = false;
+    if (b->stopping) snprintf(out->why, sizeof out->why, "the broker is stopping");
+    else if (!store_is_writable(b->store, &why)) snprintf(out->why, sizeof out->why, "the broker takes no messages: %s", why);
+    else if (!registration_is_known(b->registration)) snprintf(out->why, sizeof out->why, "no name server knows the broker yet");
+    else out->ready = true;
 }
 
 struct addr broker_address(const struct broker *b) { return rpc_listener_addr(b->main_port); }

@@ -12,6 +12,8 @@
 struct broker;
 struct local_port;
 struct loop;
+struct health;
+struct scrape;
 
 struct broker_options {
     struct loop *loop;
@@ -21,15 +23,22 @@ struct broker_options {
     struct addr advertised;         /* goes into routes, message ids and records; port 0: that of `listen` */
     const char *advertised_host;    /* NULL: the IP address of `advertised`; else routes carry this name */
     uint64_t seed;                  /* for choosing queues */
+    int64_t (*mono_us)(void);       /* a clock, for how long syncs take; NULL: that is not told */
 };
 
 /* Opens the data, listens, and registers with the name servers. Errors: one clear line each. */
 err_t broker_new(const struct broker_options *options, struct broker **out) MUST_CHECK;
 
-/* Stops taking requests, tells the name servers, answers what is stored; then `done` runs on the loop. */
+/* Tells the name servers; then takes no more requests, lets nobody wait any longer, and answers what came in: then, or after shutdownWaitMillis,
+ * `done` runs on the loop. */
 void broker_stop(struct broker *b, void (*done)(void *ctx), void *ctx);
 /* Writes everything to disk and frees b; after broker_stop's done, or at once when that matters less. NULL is fine. */
 err_t broker_free(struct broker *b) MUST_CHECK;
+
+/* Fills in the page, over some turns, and sends it back; one at a time. Not after broker_stop() was asked for. Thread: loop */
+void broker_scrape(struct broker *b, struct scrape *s);
+/* Ready: it takes messages, and a name server knows it, if one is configured. Thread: loop */
+void broker_health(struct broker *b, struct health *out);
 
 /* Where it listens, with the port it got. */
 struct addr broker_address(const struct broker *b);

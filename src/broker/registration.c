@@ -313,6 +313,13 @@ void registration_now(struct registration *r, void (*done)(void *ctx), void *ctx
     register_everywhere(r, CHANGE_TIMEOUT_MS, done, ctx);
 }
 
+bool registration_is_known(const struct registration *r)
+{
+    LIST_EACH(&r->servers, node)
+        if (LIST_OWNER(node, struct name_server, node)->registered) return true;
+    return list_empty(&r->servers);
+}
+
 static void on_unregistered(void *ctx, err_t e, const struct rpc_reply *reply)
 {
     struct told *told = ctx;

@@ -13,6 +13,7 @@
 #include "broker/intake/quota.h"
 #include "broker/intake/refusals.h"
 #include "broker/locks/locks.h"
+#include "broker/members/guests.h"
 #include "broker/members/members.h"
 #include "broker/stats/stats.h"
 #include "meta/delay_offsets.h"
@@ -24,10 +25,13 @@
 #include "os/random.h"
 #include "os/saver.h"
 #include "rpc/rpc.h"
+#include "rpc/watch.h"
 #include "store/store.h"
 #include "timer/timer.h"
 
+struct collector;
 struct levels;
+struct lite;
 struct topic_queues;
 struct pop;
 struct registration;
@@ -48,12 +52,16 @@ struct broker {
     struct offsets *offsets;
     struct filters *filters;
     struct members members;
+    struct guests guests;               /* consumers of proxies */
     struct hold hold;
     struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */
     struct cold_control cold;
     int64_t fetched_bytes;              /* the disk was read for the request that goes on now; else 0 */
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
+    struct collector *collector;        /* of the metrics that are being gathered, or NULL */
+    size_t collected_bytes[METRICS_COUNT];   /* the last time: so much is made room for */
+    struct rpc_watch watch;
     struct stats stats;
     int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */
     int64_t start_ms;                   /* wall_ms */
@@ -67,6 +75,7 @@ struct broker {
     struct request_modes *request_modes;
     struct topic_queues *topic_queues;  /* of all brokers, for those that ask what to read */
     struct pop *pop;
+    struct lite *lite;
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
@@ -86,6 +95,12 @@ struct broker {
     struct slice trace_on;
     uint16_t unique_counter;            /* of the unique keys made for clients that sent none */
     bool stopping;
+    struct {
+        struct timer again;
+        int64_t until_ms;
+        void (*done)(void *ctx);
+        void *ctx;
+    } drain;                            /* at a stop: who waits for its end */
 };
 
 /* An error with the wording of the original's frequently-asked-questions pointer behind it. */
@@ -100,10 +115,28 @@ bool broker_has_open_half(const struct broker *b, const struct message *half);
 bool broker_has_delivered(const struct broker *b, int64_t ms);
 /* Sets the gauges of messages that are out, and of those who wait for some. */
 void broker_show_pops(struct broker *b);
+/* Messages of the queue that the group has out by pops. */
+size_t broker_pop_in_flight(const struct broker *b, struct slice topic, struct slice group, int32_t queue_id);
+/* Messages of a queue of the revive topic that are not passed yet; -1: there is no such queue. */
+int64_t broker_revive_lag(const struct broker *b, int32_t queue_id);
+/* Sets the metrics that other parts count, or that are counted by looking (manage/runtime.c). */
+void broker_look(struct broker *b);
 /* What an administrator did: messages that are popped and not acknowledged follow. */
 void broker_topic_deleted(struct broker *b, struct slice topic);
 void broker_group_deleted(struct broker *b, struct slice group);
 void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
+/* Acknowledgements and changed times of lite topics: lite_ack(), lite_change(). */
+struct ack_header;
+struct change_invisible_header;
+struct change_invisible_reply_header;
+struct receipt_handle;
+err_t broker_lite_ack(struct broker *b, const struct ack_header *h, const struct receipt_handle *handle) MUST_CHECK;
+err_t broker_lite_change(struct broker *b, const struct change_invisible_header *h, const struct receipt_handle *handle,
+                         struct change_invisible_reply_header *out) MUST_CHECK;
+/* Which queues of a topic are to be read, on all brokers, sorted by broker and number: tells now or later. known false: nobody knows. */
+struct message_queue;
+typedef void broker_queues_done(void *ctx, bool known, const struct message_queue *queues, size_t count);
+void broker_topic_queues(struct broker *b, struct slice topic, broker_queues_done *done, void *ctx);
 /* When old files go, as configured. */
 struct clean_options broker_clean_rules(const struct config *cfg);
 

@@ -86,6 +86,7 @@ void grpc_server_take(struct grpc_server *s, const struct sniffed *what);
 struct addr grpc_server_addr(const struct grpc_server *s);
 /* Tells the clients to go (GOAWAY) and takes no new call; calls under way go on. */
 void grpc_server_drain(struct grpc_server *s);
+bool grpc_server_is_draining(const struct grpc_server *s);
 /* Before it: `drained` is called once when the last connection has closed, at the end of a turn. */
 void grpc_server_on_drained(struct grpc_server *s, void (*drained)(void *ctx), void *ctx);
 /* Calls that services have. */

@@ -127,6 +127,8 @@ err_t grpc_listen(struct loop *loop, const struct addr *at, const struct grpc_se
 struct addr grpc_server_addr(const struct grpc_server *s) { return s->at; }
 size_t grpc_server_calls(const struct grpc_server *s) { return s->calls; }
 
+bool grpc_server_is_draining(const struct grpc_server *s) { return s->draining; }
+
 size_t grpc_server_unfinished(const struct grpc_server *s)
 {
     size_t sum = 0;

@@ -49,6 +49,12 @@ void timer_metrics_encode(const struct timer_metrics *m, struct buf *out)
     json_put_object_end(&w);
 }
 
+void timer_metrics_each(const struct timer_metrics *m, void (*each)(void *ctx, struct slice topic, int64_t count), void *ctx)
+{
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&m->topics, &at));) each(ctx, e->key, ((const struct waiting *)e->value)->count);
+}
+
 static void encode_file(void *ctx, struct buf *out) { timer_metrics_encode(ctx, out); }
 
 static struct waiting *row_of(struct timer_metrics *m, struct slice topic)

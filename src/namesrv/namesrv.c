@@ -2,9 +2,12 @@
 #include "base/log.h"
 #include "codec/requests.h"
 #include "namesrv/state.h"
+#include "os/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { SERIES_MAX = 2000 };
 
 static void handle(void *ctx, struct call *call)
 {
@@ -27,7 +30,45 @@ static void closed(void *ctx, struct rpc_conn *conn)
     route_table_conn_closed(ns->routes, rpc_conn_id(conn));
 }
 
-struct rpc_service namesrv_service(struct namesrv *ns) { return (struct rpc_service){handle, closed, ns}; }
+static void answered(void *ctx, const struct call *call, int32_t code) { rpc_watch_answered(&((struct namesrv *)ctx)->watch, call, code); }
+
+struct rpc_service namesrv_service(struct namesrv *ns) { return (struct rpc_service){handle, closed, ns, answered}; }
+
+/* --- how it is doing --- */
+
+struct metrics *namesrv_metrics(struct namesrv *ns) { return &ns->metrics; }
+
+static void break_down(struct namesrv *ns)
+{
+    char host[HOST_NAME_MAX_TEXT];
+    struct metric_names n = {.node_type = "nameserver", .node_id = network_host_name(host), .labels = ns->config->metrics.labels};
+    metrics_break_down_as(&ns->metrics, &n, SERIES_MAX);
+}
+
+static void put_series(struct namesrv *ns, struct metric_page *page, enum metric which)
+{
+    size_t at = 0;
+    metric_page_put_series(page, &ns->metrics, which, &at, SERIES_MAX);
+}
+
+/* What it counts is little: one turn does. */
+void namesrv_scrape(struct namesrv *ns, struct scrape *s)
+{
+    metric_page_put_for(&s->page, &ns->metrics, METRIC_CONNECTIONS, NULL, metric_get(&ns->metrics, METRIC_CONNECTIONS));
+    metric_page_put_for(&s->page, &ns->metrics, METRIC_FRAMES_REFUSED, NULL, metric_get(&ns->metrics, METRIC_FRAMES_REFUSED));
+    metric_page_put_for(&s->page, &ns->metrics, METRIC_BROKERS, NULL, (int64_t)route_table_brokers(ns->routes));
+    metric_page_put_for(&s->page, &ns->metrics, METRIC_UPTIME, NULL, (tasks_mono_ms(ns->tasks) - ns->started_ms) / 1000);
+    put_series(ns, &s->page, METRIC_RPC_LATENCY);
+    scrape_done(s);
+}
+
+void namesrv_health(struct namesrv *ns, struct health *out)
+{
+    const struct config_namesrv *c = &ns->config->namesrv;
+    int64_t left_ms = ns->started_ms + (int64_t)c->wait_seconds * 1000 - tasks_mono_ms(ns->tasks);
+    out->ready = !c->wait_for_service || left_ms <= 0;
+    if (!out->ready) snprintf(out->why, sizeof out->why, "the name server waits %lld s more for brokers", (long long)(left_ms + 999) / 1000);
+}
 
 static void scan_fire(void *ctx)
 {
@@ -78,6 +119,8 @@ err_t namesrv_new(struct config *config, struct fs *fs, struct loop *loop, struc
     }
     if (config->namesrv.config_path) saver_init(&ns->config_saver, fs, ns->tasks, config->namesrv.config_path, encode_config, ns);
     ns->routes = route_table_new(notify_min_changed, ns);
+    ns->watch = (struct rpc_watch){.tasks = ns->tasks, .metrics = &ns->metrics, .config = config};
+    if (config->metrics.exporter == METRICS_PROM) break_down(ns);
     ns->started_ms = tasks_mono_ms(ns->tasks);
     timer_init(&ns->scan, scan_fire, ns);
     timer_start(ns->tasks, &ns->scan, config->namesrv.scan_ms);
@@ -95,6 +138,7 @@ err_t namesrv_free(struct namesrv *ns)
     if (e) err_drop(second, "the first failure is told");
     else e = second;
     route_table_free(ns->routes);
+    metrics_done(&ns->metrics);
     kv_done(&ns->kv);
     free(ns);
     return e;

@@ -11,11 +11,20 @@
 #include "rpc/rpc.h"
 
 struct namesrv;
+struct health;
+struct metrics;
+struct scrape;
 
 /* config is the name server's alone until namesrv_free(): requests change it. Errors: IO, BODY (the file cannot be read). */
 err_t namesrv_new(struct config *config, struct fs *fs, struct loop *loop, struct namesrv **out) MUST_CHECK;
 /* For rpc_listen(). */
 struct rpc_service namesrv_service(struct namesrv *ns);
+/* Where its listeners count; as long as the name server. */
+struct metrics *namesrv_metrics(struct namesrv *ns);
+/* Fills in the page and sends it back. Thread: loop */
+void namesrv_scrape(struct namesrv *ns, struct scrape *s);
+/* Ready: it has not been told to wait for brokers (needWaitForService), or has. Thread: loop */
+void namesrv_health(struct namesrv *ns, struct health *out);
 /* After its listeners are closed. Writes what is not written; NULL is fine. */
 err_t namesrv_free(struct namesrv *ns) MUST_CHECK;
 

@@ -49,6 +49,14 @@ void route_table_free(struct route_table *t)
 
 /* --- topics --- */
 
+size_t route_table_brokers(const struct route_table *t)
+{
+    struct map_entry *e;
+    size_t sum = 0;
+    for (size_t at = 0; (e = map_next(&t->groups, &at));) sum += ((const struct group *)e->value)->count;
+    return sum;
+}
+
 static struct entry *find_entry(struct topic *topic, const struct group *g)
 {
     for (size_t i = 0; topic && i < topic->count; i++)

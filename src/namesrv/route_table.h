@@ -55,6 +55,8 @@ enum registered route_table_register(struct route_table *t, const struct registr
 bool route_table_unregister(struct route_table *t, struct slice group, struct slice address, int64_t id);
 /* Takes out all brokers whose last registration came by this connection; how many they were. */
 size_t route_table_conn_closed(struct route_table *t, uint64_t conn_id);
+/* Registered brokers, of all groups. */
+size_t route_table_brokers(const struct route_table *t);
 /* Takes out the brokers that were silent for longer than they promised; how many they were. */
 size_t route_table_expire(struct route_table *t, int64_t now_ms);
 /* A sign of life. */

@@ -6,7 +6,9 @@
 #include "namesrv/namesrv.h"
 #include "namesrv/route_table.h"
 #include "os/saver.h"
+#include "os/scrape.h"
 #include "rpc/reply.h"
+#include "rpc/watch.h"
 
 struct namesrv {
     struct config *config;
@@ -18,6 +20,8 @@ struct namesrv {
     struct saver config_saver;          /* path NULL: the configuration has no file */
     struct timer scan;
     int64_t started_ms;
+    struct metrics metrics;
+    struct rpc_watch watch;
     struct map peers;                   /* address -> struct rpc_peer: brokers that were told of a change */
 };
 

@@ -253,6 +253,13 @@ static err_t real_used_percent(struct fs *fs, const char *path, int32_t *out)
     return NULL;
 }
 
+static int64_t real_used_bytes(struct fs *fs, const char *path)
+{
+    (void)fs;
+    struct statvfs v;
+    return statvfs(path, &v) ? -1 : (int64_t)((v.f_blocks - v.f_bfree) * v.f_frsize);
+}
+
 static err_t real_exchange(struct fs *fs, const char *a, const char *b)
 {
     (void)fs;
@@ -305,7 +312,7 @@ static const struct fs_ops real_ops = {
     .read_cached = real_read_cached, .in_memory = real_in_memory, .fetch = real_fetch, .sync = real_sync,
     .set_size = real_set_size, .allocate = real_allocate, .size = real_size, .map = real_map, .unmap = real_unmap,
     .lock = real_lock, .make_folder = real_make_folder, .sync_folder = real_sync_folder,
-    .sync_all = real_sync_all, .used_percent = real_used_percent, .remove = real_remove,
+    .sync_all = real_sync_all, .used_percent = real_used_percent, .used_bytes = real_used_bytes, .remove = real_remove,
     .rename = real_rename, .exchange = real_exchange, .info = real_info, .list = real_list,
 };
 

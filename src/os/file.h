@@ -49,6 +49,7 @@ struct fs_ops {
     err_t (*exchange)(struct fs *, const char *a, const char *b);
     err_t (*info)(struct fs *, const char *path, struct file_info *out);
     err_t (*used_percent)(struct fs *, const char *path, int32_t *out);
+    int64_t (*used_bytes)(struct fs *, const char *path);
     err_t (*list)(struct fs *, const char *path, void (*each)(void *ctx, const char *name), void *ctx);
 };
 
@@ -100,6 +101,8 @@ static inline err_t fs_rename(struct fs *fs, const char *from, const char *to) {
  * disk has no such step. */
 static inline err_t fs_exchange(struct fs *fs, const char *a, const char *b) { return fs->ops->exchange(fs, a, b); }
 static inline err_t fs_info(struct fs *fs, const char *path, struct file_info *out) { return fs->ops->info(fs, path, out); }
+/* Bytes in use on the disk that holds the path; -1: not known. Thread: worker. */
+static inline int64_t fs_used_bytes(struct fs *fs, const char *path) { return fs->ops->used_bytes ? fs->ops->used_bytes(fs, path) : -1; }
 /* How full the disk is that holds the path, as df(1) counts: of what ordinary users can have, rounded up. Thread: worker. */
 static inline err_t fs_used_percent(struct fs *fs, const char *path, int32_t *out) { return fs->ops->used_percent(fs, path, out); }
 /* Names in a folder, without "." and "..", in bytewise order. A folder that is not there has no names. */

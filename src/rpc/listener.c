@@ -50,6 +50,24 @@ struct addr rpc_listener_addr(const struct rpc_listener *l)
 
 struct local_port *rpc_listener_port(const struct rpc_listener *l) { return l->port; }
 
+void rpc_listener_quiesce(struct rpc_listener *l)
+{
+    if (!l || !l->listener) return;
+    listener_close(l->listener);
+    l->listener = NULL;
+    LIST_EACH(&l->hub.conns, node) conn_hold(LIST_OWNER(node, struct rpc_conn, node)->conn, true);
+}
+
+bool rpc_listener_is_idle(const struct rpc_listener *l)
+{
+    if (!l) return true;
+    LIST_EACH(&l->hub.conns, node) {
+        const struct rpc_conn *c = LIST_OWNER(node, struct rpc_conn, node);
+        if (c->unanswered || conn_unsent_bytes(c->conn)) return false;
+    }
+    return true;
+}
+
 void rpc_listener_close(struct rpc_listener *l)
 {
     if (!l) return;

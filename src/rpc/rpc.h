@@ -33,6 +33,8 @@ struct call {
     enum language language;
     enum frame_form form;
     bool oneway;                  /* the reply is made, and not sent */
+    bool held;                    /* it waits, or waited, for messages; who lets it wait says so */
+    int64_t begun_ms;             /* mono_ms when it came in */
 };
 
 struct rpc_service {
@@ -41,6 +43,8 @@ struct rpc_service {
     /* A connection is gone; after it no call of it comes. NULL: nobody cares. */
     void (*closed)(void *ctx, struct rpc_conn *conn);
     void *ctx;
+    /* A call is answered with that code now, by a connection that is open. NULL: nobody cares. See rpc/watch.h. */
+    void (*answered)(void *ctx, const struct call *call, int32_t code);
 };
 
 struct rpc_options {
@@ -48,6 +52,7 @@ struct rpc_options {
     size_t  max_reply_bytes;      /* unsent replies of one connection: over it reading stops, and starts again below half */
     int64_t stalled_close_ms;     /* a paused connection that takes nothing for so long is closed */
     struct metrics *metrics;      /* where connections are counted; NULL: nowhere */
+    bool    within_process;       /* the other end is of this process: set by rpc_peer_new_local() */
 };
 
 /* 120 s, 64 MiB, 30 s */
@@ -62,6 +67,10 @@ struct addr rpc_listener_addr(const struct rpc_listener *l);
 struct rpc_listener *rpc_listen_local(struct loop *loop, int tag, const struct rpc_service *service, const struct rpc_options *options);
 /* To be given to rpc_peer_new_local(), which holds a reference. Thread: any, while the listener is open. */
 struct local_port *rpc_listener_port(const struct rpc_listener *l);
+/* Takes no connection any more, and reads nothing of those it has: what came in so far is answered. Local ones are not concerned. */
+void rpc_listener_quiesce(struct rpc_listener *l);
+/* Every call is answered, and every answer sent. */
+bool rpc_listener_is_idle(const struct rpc_listener *l);
 /* Stops taking connections, closes those it took (after their pending output was offered once), frees. */
 void rpc_listener_close(struct rpc_listener *l);
 

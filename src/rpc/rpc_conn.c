@@ -103,14 +103,17 @@ static void take_request(struct rpc_conn *c, const struct frame *f)
     *call = (struct call){
         .conn = rpc_conn_ref(c), .frame = f, .body = f->body, .code = f->code, .version = f->version, .opaque = f->opaque,
         .language = f->language, .form = f->form, .oneway = f->flag & FRAME_FLAG_ONEWAY,
+        .begun_ms = tasks_mono_ms(&c->hub->loop->tasks),
     };
+    c->unanswered++;
     c->hub->service.handle(c->hub->service.ctx, call);
 }
 
 static void refuse(struct rpc_conn *c, err_t e)
 {
     char remote[ADDR_TEXT_MAX];
-    log_info("conn.refused conn=%llu remote=%s why=\"%s\"", (unsigned long long)c->id, addr_format(&c->remote, remote), err_text(e));
+    if (log_may(&c->hub->refused, "conn.refused", tasks_mono_ms(&c->hub->loop->tasks)))
+        log_info("conn.refused conn=%llu remote=%s why=\"%s\"", (unsigned long long)c->id, addr_format(&c->remote, remote), err_text(e));
     err_free(e);
     count(c->hub, METRIC_FRAMES_REFUSED, 1);
     rpc_conn_close(c, "broken frame");
@@ -165,8 +168,16 @@ struct rpc_conn *rpc_conn_new(struct rpc_hub *h, struct stream *s, const struct 
 
 static void call_free(struct call *call)
 {
+    call->conn->unanswered--;
     rpc_conn_unref(call->conn);
     free(call);
+}
+
+static void tell_answered(const struct call *call, int32_t code)
+{
+    if (!call->conn->conn) return;
+    const struct rpc_service *service = &call->conn->hub->service;
+    if (service->answered) service->answered(service->ctx, call, code);
 }
 
 static bool wants_reply(const struct call *call) { return !call->oneway && call->conn->conn; }
@@ -203,6 +214,7 @@ void call_reply_more(struct call *call, int32_t code, const char *remark, const 
         buf_put_slice(w.out, body);
         conn_sent(call->conn->conn);
     }
+    tell_answered(call, code);
     call_free(call);
 }
 
@@ -224,6 +236,7 @@ void call_reply_pinned(struct call *call, int32_t code, const char *remark, cons
         conn_sent(call->conn->conn);
     }
     for (size_t i = 0; i < count; i++) pin_release(&parts[i]);
+    tell_answered(call, code);
     call_free(call);
 }
 
@@ -283,6 +296,12 @@ static err_t add_pending(struct rpc_conn *c, const struct rpc_request *r, int32_
     return NULL;
 }
 
+/* JSON is understood by everybody; within the process the binary header costs a third, but has room for small codes only. */
+static enum frame_form request_form(const struct rpc_conn *c, int32_t code)
+{
+    return c->hub->options.within_process && code <= INT16_MAX ? FRAME_BINARY : FRAME_JSON;
+}
+
 void rpc_conn_request(struct rpc_conn *c, const struct rpc_request *r)
 {
     int32_t opaque = 0;
@@ -292,9 +311,8 @@ void rpc_conn_request(struct rpc_conn *c, const struct rpc_request *r)
         else err_drop(e, "a oneway request is not answered");
         return;
     }
-    /* Codes over 32767 do not fit the binary header; JSON is understood by everybody. */
     struct frame_head head = {
-        .form = FRAME_JSON, .code = r->code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = opaque,
+        .form = request_form(c, r->code), .code = r->code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = opaque,
         .flag = r->done ? 0 : FRAME_FLAG_ONEWAY, .remark = {NULL, 0},
     };
     struct frame_writer w;

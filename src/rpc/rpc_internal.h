@@ -2,6 +2,7 @@
 #ifndef SKYLARK_RPC_RPC_INTERNAL_H
 #define SKYLARK_RPC_RPC_INTERNAL_H
 
+#include "base/log.h"
 #include "net/conn.h"
 #include "rpc/rpc.h"
 
@@ -13,6 +14,7 @@ struct rpc_hub {
     struct rpc_options options;
     struct list conns;           /* open ones */
     struct timer idle_scan;
+    struct log_limit refused;    /* lines about broken frames */
     struct frame frame;          /* the one being handled */
     int tag;
 };
@@ -25,6 +27,7 @@ struct rpc_conn {
     struct conn *conn;           /* NULL when closed */
     struct list waiting;         /* of the service */
     unsigned refs;
+    uint32_t unanswered;         /* calls that are not used up */
     struct addr remote;
     int tag;
     uint64_t id;

@@ -30,6 +30,7 @@ static void look(struct cleaning *c)
     err_t e = fs_used_percent(c->fs, c->root, &root);
     if (!e) e = fs_used_percent(c->fs, c->log_folder, &log);
     c->used_percent = e ? -1 : root > log ? root : log;
+    c->used_bytes = fs_used_bytes(c->fs, c->root);
     note(c, e);
 }
 

@@ -24,6 +24,25 @@ static err_t sync_files(const struct log_sync *l)
     return !e && l->folder ? fs_sync_folder(l->fs, l->folder) : e;
 }
 
+/* Thread: worker. */
+static int64_t now_us(const struct log_sync *l) { return l->mono_us ? l->mono_us() : 0; }
+
+/* Thread: worker. */
+static void note_took(struct log_sync *l, int64_t began_us)
+{
+    if (!l->mono_us) return;
+    int64_t us = l->mono_us() - began_us;
+    atomic_fetch_add_explicit(&l->took[metric_bucket(METRIC_SYNC_TIME, us)], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->took_us, us, memory_order_relaxed);
+}
+
+bool store_sync_times(const struct store *s, int64_t buckets[static METRIC_BUCKETS_MAX], int64_t *sum_us)
+{
+    for (size_t i = 0; i < METRIC_BUCKETS_MAX; i++) buckets[i] = atomic_load_explicit(&s->log_sync.took[i], memory_order_relaxed);
+    *sum_us = atomic_load_explicit(&s->log_sync.took_us, memory_order_relaxed);
+    return s->log_sync.mono_us;
+}
+
 /* Thread: worker. The loop hears of it, once for several when it is busy. */
 static void tell_reached(struct log_sync *l)
 {
@@ -47,10 +66,14 @@ static bool has_more(struct log_sync *l)
 static void sync_log(struct work *w)
 {
     struct log_sync *l = LIST_OWNER(w, struct log_sync, work);
+    int64_t began_us = now_us(l);
     err_t e = sync_files(l);
+    note_took(l, began_us);
     if (!e) tell_reached(l);
     while (!e && has_more(l)) {
+        began_us = now_us(l);
         e = file_sync(file_of(l, 0)->file);
+        note_took(l, began_us);
         if (!e) tell_reached(l);
     }
     if (e) resync_mark(l->store);
@@ -332,7 +355,8 @@ static void queue_timer_fired(void *store)
 void flush_init(struct store *s)
 {
     s->log_sync = (struct log_sync){
-        .work = {.run = sync_log, .done = log_synced}, .mail = {.deliver = log_progressed}, .store = s, .tasks = s->tasks, .fs = s->fs};
+        .work = {.run = sync_log, .done = log_synced}, .mail = {.deliver = log_progressed}, .store = s, .tasks = s->tasks, .fs = s->fs,
+        .mono_us = s->options.mono_us};
     s->queue_sync = (struct queue_sync){
         .work = {.run = sync_queues, .done = queues_synced}, .fs = s->fs, .checkpoint_path = s->checkpoint_path};
     timer_init(&s->log_timer, log_timer_fired, s);

@@ -59,6 +59,8 @@ struct log_sync {
     _Atomic int64_t written, written_ms;   /* the loop's word: so much is in the files */
     _Atomic int64_t reached, reached_ms;   /* the worker's: so much is on disk */
     _Atomic uint64_t syncs;      /* not yet counted */
+    int64_t (*mono_us)(void);    /* NULL: nobody wants to know how long they take */
+    _Atomic int64_t took[METRIC_BUCKETS_MAX], took_us;   /* by buckets of METRIC_SYNC_TIME, and in all */
     atomic_bool mailed;          /* the letter is under way */
     err_t e;                     /* of the sync behind `reached` */
     bool running;
@@ -116,6 +118,7 @@ struct cleaning {
     int64_t log_file_bytes;
     struct store_fetch fetch;    /* of entries that tell which files of a queue are old */
     struct buf unused;           /* struct mapped_file *, to be freed */
+    int64_t used_bytes;          /* set by the job, of the root's disk; -1: unknown; 0: not looked at */
     int32_t used_percent;        /* set by the job: of the fuller of the two disks; -1: unknown */
     size_t removed;              /* set by the job: so many of `starts` are gone */
     err_t e;                     /* set by the job: the first thing that failed */

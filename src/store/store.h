@@ -9,6 +9,7 @@
 #ifndef SKYLARK_STORE_STORE_H
 #define SKYLARK_STORE_STORE_H
 
+#include "base/metrics.h"
 #include "base/pin.h"
 #include "codec/delay_levels.h"
 #include "codec/message.h"
@@ -66,6 +67,7 @@ struct store_options {
     /* Called now and then while the store is opened; positions of the log. NULL is fine. */
     void (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
+    int64_t (*mono_us)(void);       /* a clock, to tell how long syncs take; NULL: it is not told. Thread: any */
 };
 
 /* Takes the folder's lock, recovers what an earlier run left, and starts the housekeeping timers.
@@ -252,8 +254,13 @@ struct store_counts {
     uint64_t scrub_left_bytes;   /* not yet looked through */
     uint64_t compactions;        /* rounds that came to their end */
     uint64_t compacted_messages; /* that they removed */
+    uint64_t queue_topics;       /* topics that have queues, light ones among them */
+    uint64_t light_queues;
+    int64_t disk_used_bytes;     /* of the disk of the root; 0 and less: not known */
     int32_t disk_used_percent;   /* of the fuller disk; -1: not known yet */
 };
 struct store_counts store_counts(const struct store *s);
+/* How long syncs of the log took, by the buckets of METRIC_SYNC_TIME. False: it was not measured. */
+bool store_sync_times(const struct store *s, int64_t buckets[static METRIC_BUCKETS_MAX], int64_t *sum_us);
 
 #endif

@@ -191,6 +191,18 @@ void hold_drop_topic(struct hold *h, struct slice topic)
     }
 }
 
+static void end_waits(struct hold *h, struct list *waiters)
+{
+    LIST_EACH(waiters, node) timer_start(h->tasks, &LIST_OWNER(node, struct waiter, node)->timer, 0);
+}
+
+void hold_end_waits(struct hold *h)
+{
+    struct map_entry *e;
+    for (size_t at = 0; (e = map_next(&h->queues, &at));) end_waits(h, &((struct hold_queue *)e->value)->waiters);
+    end_waits(h, &h->parked);
+}
+
 void hold_done(struct hold *h)
 {
     struct map_entry *e;

@@ -43,6 +43,8 @@ struct hold {
 };
 
 void hold_init(struct hold *h, struct tasks *tasks);
+/* The time of all who wait is over: they wake with WAKE_TIMEOUT, soon. */
+void hold_end_waits(struct hold *h);
 /* Wakes all waiters with WAKE_DROPPED. */
 void hold_done(struct hold *h);
 

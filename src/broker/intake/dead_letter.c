@@ -1,5 +1,7 @@
 #include "broker/intake/dead_letter.h"
 
+#include "broker/intake/traffic.h"
+
 #include "base/log.h"
 #include "codec/properties.h"
 #include "meta/names.h"
@@ -33,7 +35,7 @@ const struct topic *intake_dead_letter_topic(struct broker *b, struct slice grou
 
 void intake_tell_dead_letter(struct broker *b, struct slice group, struct slice topic, struct slice unique_key, enum dead_letter_reason why)
 {
-    metric_add(&b->metrics, METRIC_DEAD_LETTERS, 1);
+    metric_count(&b->metrics, METRIC_DEAD_LETTERS, 1, LABELS(topic, group, metric_bool(traffic_is_system(topic, group))));
     log_info("dead_letter.stored group=\"%.*s\" topic=\"%.*s\" unique_key=\"%.*s\" why=\"%.*s\"", SLICE_ARG(group), SLICE_ARG(topic),
              SLICE_ARG(unique_key), SLICE_ARG(dead_letter_reason_text(why)));
 }

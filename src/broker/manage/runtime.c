@@ -161,8 +161,7 @@ static void put_timers(struct broker *b, struct table *t)
     put_number(t, "timerCongestNum", b->timers ? timers_count(b->timers) : 0);
 }
 
-/* Metrics that other parts count, or that are counted by looking. */
-static void collect(struct broker *b)
+void broker_look(struct broker *b)
 {
     struct store_counts c = store_counts(b->store);
     struct metrics *m = &b->metrics;
@@ -184,7 +183,7 @@ static void collect(struct broker *b)
 void handle_runtime_info(struct broker *b, struct call *call)
 {
     struct table t = {.arena = ARENA_EMPTY, .kv = {.pairs = {NULL, 0}}};
-    collect(b);
+    broker_look(b);
     put_times(b, &t);
     put_store(b, &t);
     put_disk(b, &t);
@@ -195,7 +194,8 @@ void handle_runtime_info(struct broker *b, struct call *call)
     put_queues(&t);
     put_delay_levels(b, &t);
     put_timers(b, &t);
-    for (int i = 0; i < METRICS_COUNT; i++) put_number(&t, metric_rows[i].name, b->metrics.values[i]);
+    for (int i = 0; i < METRICS_COUNT; i++)
+        if (metric_rows[i].has_total) put_number(&t, metric_rows[i].name, b->metrics.values[i]);
     if (!disk_again(b, call)) reply_bean(call, NULL, NULL, &kv_table_bean, &t.kv);
     arena_done(&t.arena);
 }

@@ -24,6 +24,12 @@ static void refuse(struct call *call, bool notification, err_t e)
 
 /* --- may it be --- */
 
+/* Nothing is handed out any more; who waits asks again, elsewhere or later. */
+static err_t is_stopping(const struct broker *b)
+{
+    return b->stopping ? err_new(ERR_POLLING_TIMEOUT, "the broker is stopping") : NULL;
+}
+
 static err_t check_first(struct broker *b, const struct pop_header *h, char *text)
 {
     int64_t late_ms;
@@ -140,14 +146,11 @@ static struct slice text_of(const struct buf *b) { return b->n ? buf_slice(b) : 
 
 static void answer(struct poll *poll, int32_t code)
 {
-    struct broker *b = poll->pop->broker;
     struct pop_reply_header reply = {
         .pop_time = poll->pop_ms, .invisible_time = poll->header->invisible_time, .revive_qid = poll->revive_queue, .rest_num = poll->rest,
         .start_offset_info = text_of(&poll->start_info), .msg_offset_info = text_of(&poll->offset_info),
     };
     if (poll->header->order) reply.order_count_info = text_of(&poll->count_info);
-    metric_add(&b->metrics, METRIC_MESSAGES_OUT, (int64_t)poll->messages);
-    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)poll->body.n);
     struct pinned body = {buf_slice(&poll->body), free, poll->body.p};
     size_t parts = poll->body.n > 0;
     call_reply_pinned(poll->call, code, parts ? "FOUND" : "NO_MESSAGE_IN_QUEUE", &pop_reply_kind, &reply, &body, parts);
@@ -234,8 +237,12 @@ void poll_run(struct poll *poll, enum wake_reason reason)
 {
     struct broker *b = poll->pop->broker;
     if (list_linked(&poll->in_scanning)) list_remove(&poll->in_scanning);
-    if (poll->pop->stopped || b->stopping || !rpc_conn_open(poll->call->conn)) {
+    if (poll->pop->stopped || !rpc_conn_open(poll->call->conn)) {
         give_up(poll, NULL);
+        return;
+    }
+    if (b->stopping) {
+        give_up(poll, is_stopping(b));
         return;
     }
     err_t e = reason == WAKE_TIMEOUT || poll->last_look ? check_names(b, poll->call, poll->header, (char[ADDR_TEXT_MAX]){0})
@@ -257,7 +264,8 @@ static void begin(struct broker *b, struct call *call, struct pop_header *h, boo
         return;
     }
     if (!h->born_time) h->born_time = tasks_wall_ms(b->tasks);
-    err_t e = check(b, call, h, notification);
+    err_t e = is_stopping(b);
+    if (!e) e = check(b, call, h, notification);
     struct poll *poll = e ? NULL : poll_new(b->pop, call, h, notification);
     bool filtered = !notification || (b->cfg->broker.notify_filtered && h->exp_type.n && h->exp.n);
     if (!e && filtered) e = pop_filter_open(poll->header->topic, poll->header->exp_type, poll->header->exp, true, &poll->filter);
@@ -266,6 +274,7 @@ static void begin(struct broker *b, struct call *call, struct pop_header *h, boo
         refuse(call, notification, e);
         return;
     }
+    if (!notification) views_note(b->pop, poll->header, call);
     look(poll);
 }
 

@@ -75,7 +75,7 @@ err_t pop_store(struct pop *p, const struct pop_record *r, int32_t revive_queue,
         .body = buf_slice(&body), .properties = buf_slice(&properties),
     };
     err_t e = intake_put(b, &m, done, ctx, out);
-    if (!e) metric_add(&b->metrics, METRIC_POP_REVIVE_IN, 1);
+    if (!e) metric_count(&b->metrics, METRIC_POP_REVIVE_IN, 1, LABELS(r->topic, r->group, r->kind == POP_POINT ? SLICE("CK") : SLICE("ACK"), SLICE("PUT_OK")));
     rebuild_arm(p);
     buf_done(&body);
     buf_done(&properties);
@@ -254,6 +254,8 @@ void pop_group_gone(struct pop *p, struct slice group)
     if (p) forget(p, (struct slice){NULL, 0}, group);
 }
 
+int64_t pop_revive_lag(const struct pop *p, int32_t queue_id) { return revive_log_lag_of(p, queue_id); }
+
 size_t pop_in_flight(const struct pop *p, struct slice topic, struct slice group, int32_t queue_id)
 {
     const struct lease_queue *q = p ? leases_queue((struct leases *)&p->leases, topic, group, queue_id, false) : NULL;
@@ -312,7 +314,7 @@ err_t pop_new(struct broker *b, struct pop **out)
     p->own_broker = slice_text(b->cfg->broker.name);
     p->revive_topic = revive_topic_of(b);
     p->leases = LEASES_EMPTY;
-    p->points = p->foreign = MAP_EMPTY;
+    p->points = p->foreign = p->views = MAP_EMPTY;
     list_init(&p->late);
     list_init(&p->early);
     list_init(&p->scanning);
@@ -362,6 +364,7 @@ err_t pop_free(struct pop *p, bool clean)
     else err_drop(saved, "the first error is told");
     timer_stop(p->broker->tasks, &p->tidy);
     wait_done(p);
+    views_done(p);
     revive_log_free(p);
     leases_done(&p->leases);
     buf_done(&p->woken);

@@ -8,6 +8,7 @@
 #include "codec/properties.h"
 #include "codec/record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { READ_MESSAGES = 64, READ_BYTES = 1 << 20, READS_AT_ONCE = 8, LOOK_MS = 500 };
@@ -172,16 +173,23 @@ static void take_ack(struct pop *p, const struct pop_record *r)
     revive_log_release(mark);
 }
 
+static void count_read(const struct revive_queue *q, const struct pop_record *r)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%d", q->queue_id);
+    metric_count(&q->pop->broker->metrics, METRIC_POP_REVIVE_OUT, 1,
+                 LABELS(r->topic, r->group, slice_text(id), r->kind == POP_POINT ? SLICE("CK") : SLICE("ACK")));
+}
+
 static void take(struct revive_queue *q, const struct message *m)
 {
     struct arena arena = ARENA_EMPTY;
     struct pop_record r;
-    metric_add(&q->pop->broker->metrics, METRIC_POP_REVIVE_OUT, 1);
     enum pop_record_kind kind = pop_record_kind_of(properties_get(m->properties, SLICE("TAGS")));
     if (kind != POP_NO_RECORD && !pop_record_read(kind, m->body, &arena, &r))
         log_warn("pop.not_understood queue=%d offset=%lld text=\"it is passed over\"", q->queue_id, (long long)m->queue_offset);
-    else if (kind == POP_POINT) take_point(q, &r, m->queue_offset);
-    else if (kind != POP_NO_RECORD) take_ack(q->pop, &r);
+    else if (kind == POP_POINT) count_read(q, &r), take_point(q, &r, m->queue_offset);
+    else if (kind != POP_NO_RECORD) count_read(q, &r), take_ack(q->pop, &r);
     arena_done(&arena);
 }
 
@@ -252,11 +260,16 @@ void revive_log_arrived(struct pop *p, int32_t queue_id)
     if (!p->revive_queues[queue_id].reading) read_on(&p->revive_queues[queue_id]);
 }
 
+int64_t revive_log_lag_of(const struct pop *p, int32_t queue_id)
+{
+    if (queue_id >= p->revive_queue_count) return -1;
+    return store_max_offset(p->broker->store, slice_text(p->revive_topic), queue_id) - 1 - p->revive_queues[queue_id].committed;
+}
+
 int64_t revive_log_lag(const struct pop *p)
 {
     int64_t lag = 0;
-    for (int32_t i = 0; i < p->revive_queue_count; i++)
-        lag += store_max_offset(p->broker->store, slice_text(p->revive_topic), i) - 1 - p->revive_queues[i].committed;
+    for (int32_t i = 0; i < p->revive_queue_count; i++) lag += revive_log_lag_of(p, i);
     return lag;
 }
 

@@ -1,6 +1,7 @@
 #include "broker/pop/pop_state.h"
 
 #include "broker/handlers.h"
+#include "broker/intake/traffic.h"
 
 #include "base/log.h"
 #include "codec/properties.h"
@@ -258,6 +259,13 @@ static void take_ordered(struct poll *poll, struct lease_queue *q, int64_t start
     pop_arm_unlock(p, order_unlock_ms(order_find(&p->order, q->topic, q->group, q->queue_id), poll->pop_ms));
 }
 
+static void count_taken(struct poll *poll, const struct scanned *t, size_t messages, size_t bytes)
+{
+    poll->messages += messages;
+    traffic_out(poll->pop->broker, poll->header->topic, poll->header->consumer_group, (int64_t)messages, (int64_t)bytes,
+                t->kind == POP_NORMAL ? TRAFFIC_POPPED : TRAFFIC_POPPED_RETRY);
+}
+
 static void take(struct poll *poll, const struct scanned *t, struct lease_queue *q, int64_t start_offset, struct read_result *r)
 {
     int64_t offsets[POINT_MESSAGES_MAX];
@@ -271,7 +279,7 @@ static void take(struct poll *poll, const struct scanned *t, struct lease_queue 
     }
     put_infos(poll, t, q->queue_id, start_offset, offsets, count);
     add_records(poll, t, start_offset, r);
-    poll->messages += count;
+    count_taken(poll, t, count, r->bytes);
 }
 
 static void correct(struct pop *p, struct lease_queue *q, int64_t next)
@@ -387,7 +395,7 @@ static void take_groups(struct group_scan *s, int64_t start_offset)
     pop_arm_unlock(p, order_unlock_ms(order_find(&p->order, q->topic, q->group, q->queue_id), poll->pop_ms));
     put_infos(poll, s->t, q->queue_id, start_offset, s->offsets, s->count);
     buf_put_slice(&poll->body, buf_slice(&s->records));
-    poll->messages += s->count;
+    count_taken(poll, s->t, s->count, s->records.n);
 }
 
 /* From the first message that is not acknowledged on, over those whose group is busy. */

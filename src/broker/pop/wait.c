@@ -144,6 +144,7 @@ enum park_result wait_park(struct poll *poll)
     if (left_ms > HOLD_MAX_MS) left_ms = HOLD_MAX_MS;
     if (!point) point = make_point(p, h->topic, h->consumer_group, h->queue_id);
     enter(p, point, poll);
+    poll->call->held = true;
     list_add(rpc_conn_waiting(poll->call->conn), &poll->waiter.in_conn);
     hold_park(&p->broker->hold, &poll->waiter, tasks_mono_ms(tasks) + left_ms);
     return PARKED;

@@ -1,4 +1,5 @@
 #include "broker/handlers.h"
+#include "broker/intake/traffic.h"
 #include "broker/pull/pull_filter.h"
 
 #include "base/log.h"
@@ -152,8 +153,7 @@ static void stop_if_slow(struct broker *b, const struct pull_header *h, int64_t 
 
 static void count_get(struct broker *b, const struct pull_header *h, const struct read_result *r)
 {
-    metric_add(&b->metrics, METRIC_MESSAGES_OUT, r->messages);
-    metric_add(&b->metrics, METRIC_THROUGHPUT_OUT, (int64_t)r->bytes);
+    traffic_out(b, h->topic, h->consumer_group, r->messages, (int64_t)r->bytes, TRAFFIC_PULLED);
     if (!r->messages) {
         stats_add(&b->stats, STATS_GET_MISSES, b->cluster, 1);
         return;
@@ -272,6 +272,7 @@ static void hold_pull(struct broker *b, struct call *call, const struct pull_hea
     struct held_pull *held = must_alloc(sizeof *held);
     held->broker = b;
     held->call = call;
+    call->held = true;
     held->header = header_copy(&pull_kind, h);
     held->filter = PULL_FILTER_EMPTY;
     if (h->sys_flag & PULL_HAS_SUBSCRIPTION) {

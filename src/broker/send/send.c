@@ -3,6 +3,7 @@
 #include "broker/intake/delay.h"
 #include "broker/intake/half.h"
 #include "broker/intake/intake.h"
+#include "broker/intake/traffic.h"
 
 #include "base/log.h"
 #include "codec/java_hash.h"
@@ -106,8 +107,9 @@ static void put_recall_handle(struct broker *b, const struct message *m, struct 
 }
 
 /* What the topic took, for tools. */
-static void count_put(struct broker *b, struct slice topic, int64_t messages, int64_t bytes)
+static void count_put(struct broker *b, struct slice topic, const struct known_properties *known, int64_t messages, int64_t bytes)
 {
+    traffic_in(b, topic, traffic_type(known), messages, bytes);
     stats_add(&b->stats, TOPIC_PUT_NUMS, topic, messages);
     stats_add(&b->stats, TOPIC_PUT_SIZE, topic, bytes);
     stats_add(&b->stats, BROKER_PUT_NUMS, b->cluster, messages);
@@ -136,7 +138,7 @@ static err_t send_one(struct broker *b, struct call *call, const struct send_hea
     if (!e) put_recall_handle(b, &m, h->topic, unique_key, &p->recall_handle);
     if (!e) e = store_append(b->store, &m, 1, intake_waits(&known), send_done, p, &p->appended);
     if (e) pending_free(p);   /* refused: send_done will not run */
-    else count_put(b, topic->config.name, 1, p->appended.size);
+    else count_put(b, topic->config.name, &known, 1, p->appended.size);
     buf_done(&text);
     return e;
 }
@@ -192,7 +194,7 @@ static err_t append_batch(struct broker *b, struct call *call, const struct send
     int64_t bytes = 0;
     for (size_t i = 0; !e && i < count; i++) bytes += appended[i].size;
     if (e) pending_free(p);
-    else put_batch_ids(p, appended, count), count_put(b, h->topic, (int64_t)count, bytes);
+    else put_batch_ids(p, appended, count), count_put(b, h->topic, known, (int64_t)count, bytes);
     free(appended);
     return e;
 }
@@ -210,7 +212,7 @@ static err_t append_as_one(struct broker *b, struct call *call, const struct sen
     p->one_record = true;
     e = store_append(b->store, &m, 1, intake_waits(known), send_done, p, &p->appended);
     if (e) pending_free(p);
-    else count_put(b, topic->config.name, (int64_t)count, p->appended.size);
+    else count_put(b, topic->config.name, known, (int64_t)count, p->appended.size);
     return e;
 }
 

@@ -15,7 +15,17 @@ struct ending {
     int64_t name;
     bool commits;
     struct appended at;
+    int64_t born_ms;
+    size_t topic_bytes;
+    uint8_t topic[];
 };
+
+static void count_end(struct transactions *t, const struct ending *end)
+{
+    const struct slice topic = slice_of(end->topic, end->topic_bytes);
+    metric_count(&t->broker->metrics, end->commits ? METRIC_COMMITS : METRIC_ROLLBACKS, 1, &topic);
+    if (end->commits) metric_observe(&t->broker->metrics, METRIC_FINISH_LATENCY, (tasks_wall_ms(t->broker->tasks) - end->born_ms) / 1000, &topic);
+}
 
 static err_t find_record(struct broker *b, int64_t log_offset, struct pinned *record, struct message *m, struct half_facts *facts)
 {
@@ -47,7 +57,7 @@ static void on_stored(void *ctx, err_t e)
         call_fail(end->call, e);
     } else {
         err_free(e);
-        metric_add(&t->broker->metrics, end->commits ? METRIC_COMMITS : METRIC_ROLLBACKS, 1);
+        count_end(t, end);
         if (end->commits) transactions_ended(t, half);
         if (end->commits && !end->call->oneway) ops_flush(t);   /* answered is written down, also for the original after a kill */
         if (!end->commits) transactions_forget(t, half);   /* its op record is what was stored */
@@ -71,9 +81,9 @@ static err_t commit(struct ending *end, const struct end_transaction_header *h, 
 }
 
 /* Nobody waits for it: it is written down with others. */
-static void roll_back_soon(struct transactions *t, struct call *call, struct half *half)
+static void roll_back_soon(struct transactions *t, struct call *call, struct half *half, const struct half_facts *facts)
 {
-    metric_add(&t->broker->metrics, METRIC_ROLLBACKS, 1);
+    metric_count(&t->broker->metrics, METRIC_ROLLBACKS, 1, &facts->topic);
     transactions_ended(t, half);
     call_reply_ok(call);
 }
@@ -83,10 +93,13 @@ static void end_it(struct transactions *t, struct call *call, const struct end_t
 {
     bool commits = h->commit_or_rollback == SYS_FLAG_TRANSACTION_COMMIT;
     if (!commits && call->oneway) {
-        roll_back_soon(t, call, half);
+        roll_back_soon(t, call, half, facts);
         return;
     }
-    struct ending *end = must_zero(sizeof *end);
+    struct ending *end = must_zero(sizeof *end + facts->topic.n);
+    end->born_ms = m->born_ms;
+    end->topic_bytes = facts->topic.n;
+    if (facts->topic.n) memcpy(end->topic, facts->topic.p, facts->topic.n);
     end->t = t;
     end->call = call;
     end->name = half->first_offset;

@@ -1,0 +1,140 @@
+#include "kit/test.h"
+
+#include "base/metric_page.h"
+
+#include <stdio.h>
+
+static struct slice written(const struct metric_page *p, struct buf *out)
+{
+    metric_page_write(p, out);
+    return buf_slice(out);
+}
+
+static void break_down(struct metrics *m, const char *labels, size_t limit)
+{
+    struct metric_names names = {.cluster = "C", .node_type = "broker", .node_id = "b\"1", .labels = labels};
+    metrics_break_down_as(m, &names, limit);
+}
+
+static void expect_line(const struct metrics *m, enum metric which, const char *line)
+{
+    struct metric_page p = METRIC_PAGE_EMPTY;
+    struct buf text = BUF_EMPTY;
+    size_t at = 0;
+    EXPECT(!metric_page_put_series(&p, m, which, &at, SIZE_MAX));
+    struct slice s = written(&p, &text);
+    if (!memmem(s.p, s.n, line, strlen(line))) print_error("%.*s\n", SLICE_ARG(s));
+    EXPECT(memmem(s.p, s.n, line, strlen(line)));
+    metric_page_done(&p);
+    buf_done(&text);
+}
+
+TEST(metrics, a_counter_is_told_by_its_labels_sorted_among_those_of_the_process)
+{
+    struct metrics m = {.limit = 0};
+    break_down(&m, "dc:d1,zone:z", 10);
+    for (int i = 0; i < 3; i++) metric_count(&m, METRIC_MESSAGES_IN, 2, LABELS(SLICE("T"), SLICE("normal"), SLICE("false")));
+    metric_count(&m, METRIC_MESSAGES_IN, 1, LABELS(SLICE("T"), SLICE("fifo"), SLICE("false")));
+    EXPECT_EQ(metric_get(&m, METRIC_MESSAGES_IN), 7);
+    expect_line(&m, METRIC_MESSAGES_IN, "# TYPE rocketmq_messages_in_total counter\nrocketmq_messages_in_total{cluster=\"C\",dc=\"d1\",is_system=\"false\","
+                "message_type=\"normal\",node_id=\"b\\\"1\",node_type=\"broker\",otel_scope_name=\"broker-meter\",topic=\"T\",zone=\"z\"} 6\n");
+    expect_line(&m, METRIC_MESSAGES_IN, "message_type=\"fifo\",node_id=\"b\\\"1\",node_type=\"broker\",otel_scope_name=\"broker-meter\",topic=\"T\",zone=\"z\"} 1\n");
+    metrics_done(&m);
+}
+
+TEST(metrics, a_label_without_a_value_is_left_out_and_is_another_series)
+{
+    struct metrics m = {.limit = 0};
+    break_down(&m, NULL, 10);
+    metric_count(&m, METRIC_MESSAGES_OUT, 1, LABELS(SLICE("T"), SLICE("G"), SLICE("false"), (struct slice){NULL, 0}));
+    metric_count(&m, METRIC_MESSAGES_OUT, 5, LABELS(SLICE("T"), SLICE("G"), SLICE("false"), SLICE("")));
+    expect_line(&m, METRIC_MESSAGES_OUT, "is_system=\"false\",node_id");
+    expect_line(&m, METRIC_MESSAGES_OUT, "is_retry=\"\",is_system");
+    metrics_done(&m);
+}
+
+TEST(metrics, a_histogram_is_cumulative_and_its_bounds_are_included)
+{
+    struct metrics m = {.limit = 0};
+    break_down(&m, NULL, 10);
+    const struct slice labels[] = {SLICE("T"), SLICE("normal"), SLICE("false")};
+    const int64_t values[] = {1024, 1025, 5000000, 0};
+    for (int i = 0; i < 4; i++) metric_observe(&m, METRIC_MESSAGE_SIZE, values[i], labels);
+    expect_line(&m, METRIC_MESSAGE_SIZE, "topic=\"T\",le=\"1024.0\"} 2\n");
+    expect_line(&m, METRIC_MESSAGE_SIZE, "topic=\"T\",le=\"4096.0\"} 3\n");
+    expect_line(&m, METRIC_MESSAGE_SIZE, "topic=\"T\",le=\"4194304.0\"} 3\n");
+    expect_line(&m, METRIC_MESSAGE_SIZE, "topic=\"T\",le=\"+Inf\"} 4\n");
+    expect_line(&m, METRIC_MESSAGE_SIZE, "topic=\"T\"} 4\n");
+    expect_line(&m, METRIC_MESSAGE_SIZE, "topic=\"T\"} 5002049\n");
+    metrics_done(&m);
+}
+
+TEST(metrics, more_series_than_the_limit_are_counted_in_one_more)
+{
+    struct metrics m = {.limit = 0};
+    char name[16];
+    break_down(&m, NULL, 3);
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "T%d", i);
+        metric_count(&m, METRIC_COMMITS, 1, LABELS(slice_text(name)));
+    }
+    EXPECT_EQ(metric_get(&m, METRIC_COMMITS), 10);
+    expect_line(&m, METRIC_COMMITS, "topic=\"T2\"} 1\n");
+    expect_line(&m, METRIC_COMMITS, "otel_metric_overflow=\"true\",otel_scope_name=\"broker-meter\"} 7\n");
+    metrics_done(&m);
+}
+
+TEST(metrics, labels_that_are_none_are_left_out_and_none_takes_the_place_of_another)
+{
+    struct metrics m = {.limit = 0};
+    break_down(&m, "a:b:c,1x:y,cluster:other,topic:mine,le:1,ok:yes", 3);
+    metric_count(&m, METRIC_COMMITS, 1, LABELS(SLICE("T\xff\n")));
+    expect_line(&m, METRIC_COMMITS, "{cluster=\"C\",node_id=\"b\\\"1\",node_type=\"broker\",ok=\"yes\",otel_scope_name=\"broker-meter\",topic=\"T?\\n\"} 1\n");
+    metrics_done(&m);
+}
+
+TEST(metrics, a_walk_goes_on_where_it_was_though_series_are_added_meanwhile)
+{
+    struct metrics m = {.limit = 0};
+    struct metric_page p = METRIC_PAGE_EMPTY;
+    size_t at = 0;
+    int lines = 0;
+    char name[16];
+    break_down(&m, NULL, 1000);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "T%d", i);
+        metric_count(&m, METRIC_COMMITS, 1, LABELS(slice_text(name)));
+        if (i % 10 == 9) metric_page_put_series(&p, &m, METRIC_COMMITS, &at, 7);
+    }
+    while (metric_page_put_series(&p, &m, METRIC_COMMITS, &at, 7)) {}
+    for (size_t i = 0; i < p.lines[METRIC_COMMITS].n; i++) lines += p.lines[METRIC_COMMITS].p[i] == '}';
+    EXPECT_EQ(lines, 100);
+    metric_page_done(&p);
+    metrics_done(&m);
+}
+
+TEST(metrics, totals_of_the_proxy_and_of_others_are_told_apart)
+{
+    struct metrics m = {.limit = 0};
+    struct metric_page p = METRIC_PAGE_EMPTY;
+    struct buf text = BUF_EMPTY;
+    metric_page_put_totals(&p, &m, true);
+    struct slice s = written(&p, &text);
+    EXPECT(memmem(s.p, s.n, "skylark_proxy_clients 0\n", 24) && memmem(s.p, s.n, "skylark_connections 0\n", 22));
+    EXPECT(!memmem(s.p, s.n, "skylark_held_pulls", 18) && !memmem(s.p, s.n, "rocketmq_messages_in_total", 26));
+    metric_page_done(&p);
+    buf_done(&text);
+}
+
+TEST(metrics, every_row_has_a_name_of_its_own_and_labels_that_are_names)
+{
+    for (size_t i = 0; i < METRICS_COUNT; i++) {
+        const struct metric_row *row = &metric_rows[i];
+        bool counter = row->kind == METRIC_COUNTER;
+        size_t n = strlen(row->name);
+        EXPECT(strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789_") == n);
+        EXPECT(strspn(row->labels, "abcdefghijklmnopqrstuvwxyz_,") == strlen(row->labels));
+        EXPECT(!counter || metric_is_proxys((enum metric)i) || strcmp(row->name + n - 6, "_total") == 0);
+        for (size_t k = 0; k < i; k++) EXPECT(strcmp(row->name, metric_rows[k].name) != 0);
+    }
+}
