@@ -1,156 +1,13 @@
 /* Every command against two brokers and a name server: whom it asks what, and what is read from the answers. */
-#include "admin/session_fixture.h"
-
 #include "admin/command.h"
-#include "codec/record.h"
+#include "admin/commands_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what servers say --- */
-
-static const char topics_a[] =
-    "{\"dataVersion\":{\"counter\":1,\"stateVersion\":0,\"timestamp\":1},\"topicConfigTable\":{"
-    "\"T\":{\"attributes\":{\"message.type\":\"FIFO\"},\"order\":false,\"perm\":6,\"readQueueNums\":4,\"topicFilterType\":\"SINGLE_TAG\",\"topicName\":\"T\",\"topicSysFlag\":0,\"writeQueueNums\":4},"
-    "\"%DLQ%G\":{\"perm\":6,\"readQueueNums\":1,\"topicName\":\"%DLQ%G\",\"writeQueueNums\":1},"
-    "\"TBW102\":{\"perm\":7,\"readQueueNums\":8,\"topicName\":\"TBW102\",\"writeQueueNums\":8}}}";
-static const char groups_a[] =
-    "{\"dataVersion\":{\"counter\":1,\"stateVersion\":0,\"timestamp\":1},\"subscriptionGroupTable\":{\"G\":{\"groupName\":\"G\",\"retryMaxTimes\":3},"
-    "\"TOOLS_CONSUMER\":{\"groupName\":\"TOOLS_CONSUMER\"}}}";
-static const char members_a[] =
-    "{\"connectionSet\":[{\"clientAddr\":\"10.0.1.1:5\",\"clientId\":\"10.0.1.1@7\",\"language\":\"JAVA\",\"version\":479},"
-    "{\"clientAddr\":\"10.0.1.2:5\",\"clientId\":\"10.0.1.2@7\",\"language\":\"GO\",\"version\":63}],\"consumeFromWhere\":\"CONSUME_FROM_LAST_OFFSET\","
-    "\"consumeType\":\"CONSUME_PASSIVELY\",\"messageModel\":\"CLUSTERING\",\"subscriptionTable\":{\"T\":{\"expressionType\":\"TAG\",\"subString\":\"*\",\"topic\":\"T\"}}}";
-static const char progress_a[] =
-    "{\"consumeTps\":1.5,\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"brokerOffset\":10,\"consumerOffset\":4,\"lastTimestamp\":1796042445070,\"pullOffset\":6}}}";
-static const char status_a[] =
-    "{\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"lastUpdateTimestamp\":1796042445070,\"maxOffset\":10,\"minOffset\":8}},\"topicPutTps\":0.5}";
-static const char runtime_a[] =
-    "{\"table\":{\"brokerVersionDesc\":\"V5_5_0\",\"putTps\":\"12.5 3.0 1.0\",\"getTransferredTps\":\"7.25 0.0 0.0\",\"commitLogDiskRatio\":\"0.80\",\"brokerActive\":\"true\","
-    "\"msgPutTotalTodayNow\":\"30\",\"msgPutTotalTodayMorning\":\"20\",\"msgPutTotalYesterdayMorning\":\"5\"}}";
-static const char running_a[] =
-    "{\"mqTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"cachedMsgCount\":3,\"commitOffset\":4,\"droped\":false,\"lastConsumeTimestamp\":0,\"lastPullTimestamp\":1796042445070,"
-    "\"locked\":true}},\"properties\":{\"PROP_CLIENT_VERSION\":\"V5_3_3\",\"PROP_CONSUME_TYPE\":\"CONSUME_PASSIVELY\"},"
-    "\"statusTable\":{\"T\":{\"consumeFailedMsgs\":2,\"consumeFailedTPS\":0.5,\"consumeOKTPS\":1.0,\"consumeRT\":2.0,\"pullRT\":3.0,\"pullTPS\":4.0}},"
-    "\"subscriptionSet\":[{\"expressionType\":\"TAG\",\"subString\":\"*\",\"topic\":\"T\"}]}";
 static const char running_other[] = "{\"mqTable\":{},\"properties\":{},\"statusTable\":{},\"subscriptionSet\":[{\"expressionType\":\"TAG\",\"subString\":\"x\",\"topic\":\"T\"}]}";
-static const char producers_a[] =
-    "{\"data\":{\"P\":[{\"clientId\":\"p@1\",\"language\":\"JAVA\",\"lastUpdateTimestamp\":1796042445070,\"remoteIP\":\"10.0.1.3:5\",\"version\":513}]}}";
-
-static const struct get_kv_reply_header kv_value_a = {.value = SLICE("a:4")};
-static const struct wipe_perm_reply_header wiped = {.wipe_topic_count = 7};
-static const struct add_perm_reply_header added = {.add_topic_count = 8};
-static const struct send_reply_header sent = {.msg_id = SLICE("0A0000020000000100000000000000FF"), .queue_id = 2, .queue_offset = 5};
-static const struct offset_reply_header begins = {.offset = 9};
-static const struct pull_reply_header pulled = {.next_begin_offset = 10, .min_offset = 8, .max_offset = 10};
-static const struct recall_reply_header recalled = {.msg_id = SLICE("KEY1")};
-
-static uint8_t record_bytes[512], letter_bytes[512];
-static struct slice record, letter;
-
-static struct slice make_record(uint8_t *bytes, const char *topic, const char *properties)
-{
-    struct message m = {.topic = slice_text(topic), .queue_id = 0, .born_ms = 1796042445000, .body = SLICE("hello"), .properties = slice_text(properties)};
-    struct addr host = {.ip = {10, 0, 0, 2}, .port = 1};
-    struct record_place place = {.log_offset = 255, .queue_offset = 9, .store_ms = 1796042445070, .store_host = &host};
-    m.born_host = host;
-    size_t n = record_size(&m, &host);
-    EXPECT(n <= 512);
-    record_encode(&m, &place, n, bytes);
-    return slice_of(bytes, n);
-}
-
-static const struct line name_lines[] = {
-    {REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, "*route"},
-    {REQUEST_GET_BROKER_CLUSTER_INFO, 0, "*cluster"},
-    {REQUEST_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, 0, "{\"topicList\":[\"T\",\"%RETRY%G\",\"A\"]}"},
-    {REQUEST_GET_KV_CONFIG, 0, "", &get_kv_reply_kind, &kv_value_a},
-    {REQUEST_PUT_KV_CONFIG, 0, ""},
-    {REQUEST_DELETE_KV_CONFIG, 0, ""},
-    {REQUEST_DELETE_TOPIC_IN_NAMESRV, 0, ""},
-    {REQUEST_GET_NAMESRV_CONFIG, 0, "listenPort=9876\nkvConfigPath=/x\n"},
-    {REQUEST_UPDATE_NAMESRV_CONFIG, 0, ""},
-    {REQUEST_WIPE_WRITE_PERM_OF_BROKER, 0, "", &wipe_perm_reply_kind, &wiped},
-    {REQUEST_ADD_WRITE_PERM_OF_BROKER, 0, "", &add_perm_reply_kind, &added},
-    {0},
-};
-
-static const struct line broker_lines[] = {
-    {REQUEST_UPDATE_AND_CREATE_TOPIC, 0, ""},
-    {REQUEST_UPDATE_AND_CREATE_TOPIC_LIST, 0, ""},
-    {REQUEST_DELETE_TOPIC_IN_BROKER, 0, ""},
-    {REQUEST_GET_ALL_TOPIC_CONFIG, 0, topics_a},
-    {REQUEST_GET_TOPIC_CONFIG, 0, "{\"attributes\":{\"message.type\":\"FIFO\"},\"order\":true,\"perm\":4,\"readQueueNums\":3,\"topicName\":\"T\",\"topicSysFlag\":2,\"writeQueueNums\":5}"},
-    {REQUEST_GET_TOPIC_STATS_INFO, 0, status_a},
-    {REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, 0, "{\"groupList\":[\"G\"]}"},
-    {REQUEST_VIEW_BROKER_STATS_DATA, 0, "{\"statsDay\":{\"avgpt\":0.0,\"sum\":100,\"tps\":0.0},\"statsHour\":{\"avgpt\":0.0,\"sum\":9,\"tps\":0.0},\"statsMinute\":{\"avgpt\":0.0,\"sum\":1,\"tps\":2.5}}"},
-    {REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, 0, ""},
-    {REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, 0, ""},
-    {REQUEST_DELETE_SUBSCRIPTIONGROUP, 0, ""},
-    {REQUEST_GET_ALL_SUBSCRIPTIONGROUP_CONFIG, 0, groups_a},
-    {REQUEST_GET_SUBSCRIPTIONGROUP_CONFIG, 0, "{\"groupName\":\"G\",\"retryMaxTimes\":3}"},
-    {REQUEST_GET_CONSUMER_CONNECTION_LIST, 0, members_a},
-    {REQUEST_GET_CONSUME_STATS, 0, progress_a},
-    {REQUEST_GET_PRODUCER_CONNECTION_LIST, 0, "{\"connectionSet\":[{\"clientAddr\":\"10.0.1.3:5\",\"clientId\":\"p@1\",\"language\":\"JAVA\",\"version\":513}]}"},
-    {REQUEST_GET_ALL_PRODUCER_INFO, 0, producers_a},
-    {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, running_a},
-    {REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, 0, "{\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:7}}"},
-    {REQUEST_UPDATE_CONSUMER_OFFSET, 0, ""},
-    {REQUEST_SET_MESSAGE_REQUEST_MODE, 0, ""},
-    {REQUEST_GET_BROKER_RUNTIME_INFO, 0, runtime_a},
-    {REQUEST_GET_BROKER_CONFIG, 0, "fileReservedTime=72\nsecretKey=hidden\n"},
-    {REQUEST_UPDATE_BROKER_CONFIG, 0, ""},
-    {REQUEST_GET_BROKER_CONSUME_STATS, 0, "{\"brokerAddr\":\"10.0.0.2:1\",\"consumeStatsList\":[{\"G\":[{\"consumeTps\":0.0,\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:"
-                                          "{\"brokerOffset\":10,\"consumerOffset\":4,\"lastTimestamp\":1796042445070,\"pullOffset\":6}}}]}],\"totalDiff\":6,\"totalInflightDiff\":2}"},
-    {REQUEST_GET_BROKER_HA_STATUS, 0, "{\"haConnectionInfo\":[{\"addr\":\"10.0.0.9:4\",\"diff\":5,\"inSync\":true,\"slaveAckOffset\":95,\"transferFromWhere\":0,\"transferredByteInSecond\":1}],"
-                                      "\"inSyncSlaveNums\":1,\"master\":true,\"masterCommitLogMaxOffset\":100}"},
-    {REQUEST_CLEAN_EXPIRED_CONSUMEQUEUE, 0, ""},
-    {REQUEST_CLEAN_UNUSED_TOPIC, 0, ""},
-    {REQUEST_DELETE_EXPIRED_COMMITLOG, 0, ""},
-    {REQUEST_RESET_MASTER_FLUSH_OFFSET, 0, ""},
-    {REQUEST_GET_BROKER_EPOCH_CACHE, RESPONSE_SYSTEM_ERROR, "this request only for controllerMode "},
-    {REQUEST_GET_COLD_DATA_FLOW_CTR_INFO, 0, "{\"runtimeTable\":{}}"},
-    {REQUEST_UPDATE_COLD_DATA_FLOW_CTR_CONFIG, 0, ""},
-    {REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG, 0, ""},
-    {REQUEST_SET_COMMITLOG_READ_MODE, 0, ""},
-    {REQUEST_POP_ROLLBACK, 0, ""},
-    {REQUEST_GET_ALL_CONSUMER_OFFSET, 0, "{}"},
-    {REQUEST_GET_ALL_DELAY_OFFSET, 0, "{}"},
-    {REQUEST_GET_TIMER_METRICS, 0, "{\"dataVersion\":{\"counter\":1},\"timingCount\":{\"T\":{\"count\":4,\"timeStamp\":1796042445070}}}"},
-    {REQUEST_GET_OPEN_TRANSACTIONS, 0, "{\"nextOffset\":-1,\"open\":0,\"transactions\":[]}"},
-    {REQUEST_QUERY_MESSAGE, 0, "", NULL, NULL, &record},
-    {REQUEST_VIEW_MESSAGE_BY_ID, 0, "", NULL, NULL, &record},
-    {REQUEST_PULL_MESSAGE, 0, "", &pull_reply_kind, &pulled, &record},
-    {REQUEST_SEARCH_OFFSET_BY_TIMESTAMP, 0, "", &offset_reply_kind, &begins},
-    {REQUEST_SEND_MESSAGE_V2, 0, "", &send_reply_kind, &sent},
-    {REQUEST_QUERY_CONSUME_QUEUE, 0, "{\"maxQueueIndex\":10,\"minQueueIndex\":8,\"queueData\":[{\"eval\":false,\"physicOffset\":255,\"physicSize\":120,\"tagsCode\":7}]}"},
-    {REQUEST_RECALL_MESSAGE, 0, "", &recall_reply_kind, &recalled},
-    {0},
-};
-
-/* One broker, a: what b would say is the same. */
-static const char one_route[] =
-    "{\"brokerDatas\":[{\"brokerAddrs\":{\"0\":\"10.0.0.2:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"}],\"filterServerTable\":{},"
-    "\"queueDatas\":[{\"brokerName\":\"a\",\"perm\":6,\"readQueueNums\":4,\"topicSysFlag\":0,\"writeQueueNums\":4}]}";
-static const char one_cluster[] =
-    "{\"brokerAddrTable\":{\"a\":{\"brokerAddrs\":{0:\"10.0.0.2:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"}},\"clusterAddrTable\":{\"C\":[\"a\"]}}";
-
-static struct cluster *world(void)
-{
-    struct cluster *c = cluster_start();
-    struct line names[LINES_MAX];
-    size_t n = 0;
-    record = make_record(record_bytes, "T", "UNIQ_KEY\1KEY1\2TAGS\1red\2KEYS\1k1\2");
-    letter = make_record(letter_bytes, "%DLQ%G", "UNIQ_KEY\1KEY2\2DLQ_ORIGIN_TOPIC\1T\2DLQ_ORIGIN_MESSAGE_ID\1ORIGIN\2RETRY_TOPIC\1T\2");
-    do {
-        names[n] = name_lines[n];
-        if (names[n].text && !strcmp(names[n].text, "*route")) names[n].text = one_route;
-        if (names[n].text && !strcmp(names[n].text, "*cluster")) names[n].text = one_cluster;
-    } while (names[n++].request);
-    cluster_serve(c, 0, names);
-    cluster_serve(c, 1, broker_lines);
-    return c;
-}
+static const char status_from_0[] =
+    "{\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"lastUpdateTimestamp\":1,\"maxOffset\":501,\"minOffset\":0}},\"topicPutTps\":0.5}";
 
 /* --- each command --- */
 
@@ -310,7 +167,7 @@ static void expect_row(struct cluster *c, const struct row *r)
 
 TEST(commands, each_asks_what_it_should_and_reads_the_answer)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) expect_row(c, &rows[i]);
     cluster_stop(c);
 }
@@ -374,7 +231,7 @@ static void expect_body(struct cluster *c, const char *line, int32_t code, const
 
 TEST(commands, bodies_are_those_of_mqadmin)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     expect_body(c, "updateSubGroup -c C -g G -s false -r 2 --attributes +k=v,-x", REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
                 "{\"attributes\":{\"+k\":\"v\",\"-x\":\"\"},\"brokerId\":0,\"consumeBroadcastEnable\":false,\"consumeEnable\":false,\"consumeFromMinEnable\":false,"
                 "\"consumeMessageOrderly\":false,\"consumeTimeoutMinute\":15,\"groupName\":\"G\",\"groupRetryPolicy\":{\"type\":\"CUSTOMIZED\"},\"groupSysFlag\":0,"
@@ -392,8 +249,8 @@ TEST(commands, bodies_are_those_of_mqadmin)
 TEST(commands, members_that_disagree_are_named_and_the_status_says_so)
 {
     struct cluster *c = cluster_start();
-    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, one_route}, {0}});
-    cluster_serve(c, 1, (struct line[]){{REQUEST_GET_CONSUMER_CONNECTION_LIST, 0, members_a}, {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, running_a},
+    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, world_route}, {0}});
+    cluster_serve(c, 1, (struct line[]){{REQUEST_GET_CONSUMER_CONNECTION_LIST, 0, world_members}, {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, world_running},
                                         {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, running_other}, {0}});
     struct line_run s;
     line_run(&s, c, "subscription check G");
@@ -405,17 +262,17 @@ TEST(commands, members_that_disagree_are_named_and_the_status_says_so)
 
 TEST(commands, dead_letters_are_shown_and_sent_again)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     struct line_run s;
     struct line lines[LINES_MAX];
     size_t n = 0;
     do {
-        lines[n] = broker_lines[n];
-        if (lines[n].request == REQUEST_PULL_MESSAGE) lines[n].bytes = &letter;
+        lines[n] = world_broker[n];
+        if (lines[n].request == REQUEST_PULL_MESSAGE) lines[n].bytes = &world_letter;
     } while (lines[n++].request);
     cluster_stop(c);
     c = cluster_start();
-    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, one_route}, {0}});
+    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, world_route}, {0}});
     cluster_serve(c, 1, lines);
     line_run(&s, c, "dlq show G");
     EXPECT_EQ(s.status, ADMIN_FINE);
@@ -435,9 +292,40 @@ TEST(commands, dead_letters_are_shown_and_sent_again)
     cluster_stop(c);
 }
 
+static struct cluster *moving_broker(const struct pull_reply_header *first, const struct pull_reply_header *second)
+{
+    cluster_stop(world_start());   /* makes the record */
+    struct cluster *c = cluster_start();
+    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, world_route}, {0}});
+    cluster_serve(c, 1, (struct line[]){{REQUEST_GET_TOPIC_STATS_INFO, 0, status_from_0}, {REQUEST_PULL_MESSAGE, RESPONSE_PULL_OFFSET_MOVED, "", &pull_reply_kind, first},
+                                        {REQUEST_PULL_MESSAGE, second == first ? RESPONSE_PULL_OFFSET_MOVED : 0, "", &pull_reply_kind, second, &world_record}, {0}});
+    return c;
+}
+
+/* Case D11: messages went away after the offsets were asked for. */
+TEST(commands, reading_from_an_offset_that_is_gone_goes_on_at_the_first_one_and_never_asks_for_ever)
+{
+    static const struct pull_reply_header moved = {.next_begin_offset = 500, .min_offset = 500, .max_offset = 501}, last = {.next_begin_offset = 501},
+                                          stuck = {.next_begin_offset = 0, .min_offset = 500, .max_offset = 501};
+    struct cluster *c = moving_broker(&moved, &last);
+    struct line_run s;
+    line_run(&s, c, "consumeMessage -t T -b a -i 0 -o 0");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT(strstr(s.out_text, "KEY1"));
+    EXPECT_TEXT(frame_get(cluster_asked(c, BROKER, REQUEST_PULL_MESSAGE), SLICE("queueOffset")), "500");
+    line_done(&s);
+    cluster_stop(c);
+    c = moving_broker(&stuck, &stuck);
+    line_run(&s, c, "consumeMessage -t T -b a -i 0 -o 0");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT_EQ(c->servers[1].asked, 2);   /* offsets, one pull */
+    line_done(&s);
+    cluster_stop(c);
+}
+
 TEST(commands, what_is_destroyed_is_asked_for_first)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     struct line_run s;
     line_run_on_terminal(&s, c, "topic delete T", 80, ADMIN_NO);
     EXPECT_EQ(s.status, ADMIN_FAILED);
@@ -452,7 +340,7 @@ TEST(commands, what_is_destroyed_is_asked_for_first)
 
 TEST(commands, profiles_name_servers_and_the_line_wins)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     struct line_run s;
     line_run(&s, c, "topicList --profile test");
     EXPECT_EQ(s.status, ADMIN_FINE);
@@ -468,7 +356,7 @@ TEST(commands, profiles_name_servers_and_the_line_wins)
 
 TEST(commands, settings_in_a_bundle_are_without_secrets)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     struct line_run s;
     line_run(&s, c, "bundle f.json");
     EXPECT_EQ(s.status, ADMIN_FINE);
@@ -479,7 +367,7 @@ TEST(commands, settings_in_a_bundle_are_without_secrets)
 
 TEST(commands, an_id_is_taken_apart_without_asking_and_a_broker_without_epochs_is_an_error)
 {
-    struct cluster *c = world();
+    struct cluster *c = world_start();
     line_expect(c, "decodeMessageId -i nothing", ADMIN_FAILED, "", "skylark admin decodeMessageId: a message id has 32 or 56 digits, not 7\n");
     struct line_run s;
     line_run(&s, c, "decodeMessageId -i 0A0000020000000100000000000000FF");

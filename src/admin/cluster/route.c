@@ -14,22 +14,37 @@ struct told {
 
 static int by_text(const void *a, const void *b) { return slice_compare(*(const struct slice *)a, *(const struct slice *)b); }
 
+static struct slice keep(struct job *j, struct buf *text)
+{
+    struct slice kept = job_copy(j, buf_slice(text));
+    buf_done(text);
+    return kept;
+}
+
+static void put_addresses(struct buf *out, const struct topic_route *r, struct slice broker)
+{
+    for (size_t b = 0; b < r->brokers.count; b++)
+        for (size_t k = 0; slice_eq(r->brokers.items[b].name, broker) && k < r->brokers.items[b].addresses.count; k++)
+            buf_printf(out, "%s%" PRId64 "=%.*s", k ? "," : "", r->brokers.items[b].addresses.items[k].id, SLICE_ARG(r->brokers.items[b].addresses.items[k].text));
+}
+
 /* "b-1[0=10.0.0.1:10911] r8 w8 p6" of each broker, sorted. */
 static struct slice describe(struct job *j, const struct topic_route *r)
 {
-    struct slice *parts = job_take(j, (r->queues.count + 1) * sizeof *parts), text = SLICE("");
+    struct slice *parts = job_take(j, (r->queues.count + 1) * sizeof *parts);
+    struct buf text = BUF_EMPTY;
     for (size_t i = 0; i < r->queues.count; i++) {
         const struct route_queues *q = &r->queues.items[i];
-        struct slice addresses = SLICE("");
-        for (size_t b = 0; b < r->brokers.count; b++)
-            for (size_t k = 0; slice_eq(r->brokers.items[b].name, q->broker) && k < r->brokers.items[b].addresses.count; k++)
-                addresses = job_text(j, "%.*s%s%" PRId64 "=%.*s", SLICE_ARG(addresses), k ? "," : "", r->brokers.items[b].addresses.items[k].id,
-                                     SLICE_ARG(r->brokers.items[b].addresses.items[k].text));
-        parts[i] = job_text(j, "%.*s[%.*s] r%" PRId32 " w%" PRId32 " p%" PRId32, SLICE_ARG(q->broker), SLICE_ARG(addresses), q->read_queues, q->write_queues, q->perm);
+        struct buf part = BUF_EMPTY;
+        buf_printf(&part, "%.*s[", SLICE_ARG(q->broker));
+        put_addresses(&part, r, q->broker);
+        buf_printf(&part, "] r%" PRId32 " w%" PRId32 " p%" PRId32, q->read_queues, q->write_queues, q->perm);
+        parts[i] = keep(j, &part);
     }
     if (r->queues.count) qsort(parts, r->queues.count, sizeof *parts, by_text);
-    for (size_t i = 0; i < r->queues.count; i++) text = job_text(j, "%.*s%s%.*s", SLICE_ARG(text), i ? "; " : "", SLICE_ARG(parts[i]));
-    return text.n ? text : SLICE("no such topic");
+    for (size_t i = 0; i < r->queues.count; i++) buf_printf(&text, "%s%.*s", i ? "; " : "", SLICE_ARG(parts[i]));
+    if (!text.n) buf_put_text(&text, "no such topic");
+    return keep(j, &text);
 }
 
 static int by_topic(const void *a, const void *b)
@@ -86,12 +101,14 @@ static void ask_route(struct job *j, const struct admin_broker *names, struct sl
     job_ask(j, names, &r, t);
 }
 
-static void add_name(struct job *j, struct table *all, struct slice topic)
+/* Names that were told by several are kept once. */
+static void drop_doubles(struct table *names)
 {
-    for (size_t i = 0; i < all->cells.count; i++)
-        if (slice_eq(all->cells.items[i].text, topic)) return;
-    row_text(all, topic);
-    (void)j;
+    size_t n = 0;
+    table_sort(names, 1);
+    for (size_t i = 0; i < names->cells.count; i++)
+        if (!n || !slice_eq(names->cells.items[n - 1].text, names->cells.items[i].text)) names->cells.items[n++] = names->cells.items[i];
+    names->cells.count = n;
 }
 
 /* Every name server is asked for every topic that one of them knows. */
@@ -105,8 +122,9 @@ static void on_lists(struct job *j)
         struct topic_list list;
         if (!job_read(j, all.list.items[i], &topic_list_bean, &list)) continue;
         well = true;
-        for (size_t k = 0; k < list.topics.count; k++) add_name(j, &names, list.topics.items[k]);
+        for (size_t k = 0; k < list.topics.count; k++) row_text(&names, list.topics.items[k]);
     }
+    drop_doubles(&names);
     for (size_t i = 0; well && i < all.list.count; i++)
         for (size_t k = 0; !all.list.items[i]->code && k < names.cells.count; k++) ask_route(j, &all.list.items[i]->broker, names.cells.items[k].text);
     if (well) job_wait(j, on_routes);

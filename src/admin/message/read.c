@@ -127,7 +127,7 @@ static void take_pulled(struct job *j, const struct reply *r)
     int64_t before = q->next;
     q->next = h->next_begin_offset;
     if (!r->code) keep_wanted(j, j->state, q, r->body);
-    if (q->next <= before && r->heard.code != RESPONSE_PULL_OFFSET_MOVED && !((struct reading *)j->state)->tail) q->failed = true;   /* no progress */
+    if (q->next <= before && !((struct reading *)j->state)->tail) q->failed = true;   /* no progress: nobody is asked the same again and again */
 }
 
 static void next_round(struct job *j);

@@ -28,13 +28,13 @@ static void put_order(struct job *j, struct slice topic, struct slice conf)
 
 static struct slice order_conf(struct job *j, int32_t queues)
 {
-    struct slice conf = {NULL, 0};
+    struct buf text = BUF_EMPTY;
     for (size_t i = 0; i < j->replies.list.count; i++) {
         const struct reply *r = j->replies.list.items[i];
-        if (r->code || !r->broker.name.p) continue;
-        conf = conf.p ? job_text(j, "%.*s;%.*s:%" PRId32, SLICE_ARG(conf), SLICE_ARG(r->broker.name), queues)
-                      : job_text(j, "%.*s:%" PRId32, SLICE_ARG(r->broker.name), queues);
+        if (!r->code && r->broker.name.p) buf_printf(&text, "%s%.*s:%" PRId32, text.n ? ";" : "", SLICE_ARG(r->broker.name), queues);
     }
+    struct slice conf = job_copy(j, buf_slice(&text));
+    buf_done(&text);
     return conf;
 }
 

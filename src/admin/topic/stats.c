@@ -3,34 +3,34 @@
 
 #include <stdlib.h>
 
-/* A topic without a group, or one of its groups; sums over all brokers. */
+/* A topic, or one of its groups; sums over all brokers. */
 struct traffic {
     struct slice topic, group;      /* group p NULL: the topic itself */
     double tps;
     int64_t day;
     int64_t behind;
+    struct traffic *groups, *next;  /* of a topic: its groups, the list of them */
 };
 
 struct traffics {
-    BEAN_LIST(struct traffic *) list;
+    BEAN_LIST(struct traffic *) list;   /* topics */
 };
 
-static struct traffic *find(struct traffics *all, struct slice topic, struct slice group)
+static void add_topic(struct job *j, struct traffics *all, struct slice topic)
 {
-    for (size_t i = 0; i < all->list.count; i++)
-        if (slice_eq(all->list.items[i]->topic, topic) && slice_eq(all->list.items[i]->group, group)) return all->list.items[i];
-    return NULL;
+    struct traffic **slot = arena_list_add(job_arena(j), (void **)&all->list.items, &all->list.count, sizeof *slot);
+    if (!slot) return;
+    *slot = job_take(j, sizeof **slot);
+    (*slot)->topic = topic;
 }
 
-static struct traffic *add(struct job *j, struct traffics *all, struct slice topic, struct slice group)
+static void add_group(struct job *j, struct traffic *topic, struct slice group)
 {
-    struct traffic *t = find(all, topic, group), **slot;
-    if (t) return t;
-    t = job_take(j, sizeof *t);
-    *t = (struct traffic){.topic = topic, .group = group};
-    slot = arena_list_add(job_arena(j), (void **)&all->list.items, &all->list.count, sizeof *slot);
-    if (slot) *slot = t;
-    return t;
+    for (struct traffic *t = topic->groups; t; t = t->next)
+        if (slice_eq(t->group, group)) return;
+    struct traffic *t = job_take(j, sizeof *t);
+    *t = (struct traffic){.topic = topic->topic, .group = group, .next = topic->groups};
+    topic->groups = t;
 }
 
 /* A day's sum, as far as there is one yet. */
@@ -71,21 +71,15 @@ static void put_row(struct table *t, const struct traffic *in, const struct traf
     else row_none(t);
 }
 
-static void report(struct job *j, struct traffics *all)
+static void report(struct job *j, const struct traffics *all)
 {
     struct table *t = OUTCOME_TABLE(&j->outcome, "topics", columns);
     bool active = param_has(j->params, "activeTopic");
     for (size_t i = 0; i < all->list.count; i++) {
         const struct traffic *in = all->list.items[i];
-        size_t groups = 0;
-        if (in->group.p) continue;
-        for (size_t k = 0; k < all->list.count; k++) {
-            const struct traffic *out = all->list.items[k];
-            if (!out->group.p || !slice_eq(out->topic, in->topic)) continue;
-            groups++;
+        for (const struct traffic *out = in->groups; out; out = out->next)
             if (!active || in->day || out->day) put_row(t, in, out);
-        }
-        if (!groups && (!active || in->day)) put_row(t, in, NULL);
+        if (!in->groups && (!active || in->day)) put_row(t, in, NULL);
     }
     table_sort(t, 2);
     job_end(j);
@@ -123,17 +117,16 @@ static void ask_group(struct job *j, struct traffic *t)
 static void on_topic_counts(struct job *j)
 {
     struct replies all = j->replies;
-    struct traffics *traffic = j->state;
-    size_t topics = traffic->list.count;
+    const struct traffics *traffic = j->state;
     for (size_t i = 0; i < all.list.count; i++) {
         const struct reply *r = all.list.items[i];
         struct group_list groups;
-        struct slice topic = ((const struct traffic *)r->tag)->topic;
         if (!r->code && slice_starts(r->body, SLICE("{\"groupList\"")) && job_read(j, r, &group_list_bean, &groups))
-            for (size_t k = 0; k < groups.groups.count; k++) add(j, traffic, topic, groups.groups.items[k]);
+            for (size_t k = 0; k < groups.groups.count; k++) add_group(j, (struct traffic *)r->tag, groups.groups.items[k]);
         else add_traffic(j, r);
     }
-    for (size_t i = topics; i < traffic->list.count; i++) ask_group(j, traffic->list.items[i]);
+    for (size_t i = 0; i < traffic->list.count; i++)
+        for (struct traffic *g = traffic->list.items[i]->groups; g; g = g->next) ask_group(j, g);
     job_wait(j, on_group_counts);
 }
 
@@ -148,20 +141,37 @@ static void ask_topic(struct job *j, struct traffic *t)
     }
 }
 
+static int by_text(const void *a, const void *b) { return slice_compare(*(const struct slice *)a, *(const struct slice *)b); }
+
+struct names {
+    BEAN_LIST(struct slice) list;
+};
+
+static void add_names(struct job *j, struct names *names, const struct topic_table *table)
+{
+    struct slice only = slice_trim(job_param(j, "topic"));
+    for (size_t k = 0; k < table->topics.count; k++) {
+        struct slice name = table->topics.items[k].name;
+        if (topic_is_of_group(name) || (only.n && !slice_eq(only, name))) continue;
+        struct slice *slot = arena_list_add(job_arena(j), (void **)&names->list.items, &names->list.count, sizeof *slot);
+        if (slot) *slot = name;
+    }
+}
+
+/* Several brokers have the same ones. */
 static void on_topics(struct job *j)
 {
     struct traffics *all = job_take(j, sizeof *all);
-    struct slice only = slice_trim(job_param(j, "topic"));
+    struct names names = {.list = {NULL, 0}};
     struct replies told = j->replies;
     j->state = all;
     for (size_t i = 0; i < told.list.count; i++) {
         struct topic_table table;
-        if (!job_read(j, told.list.items[i], &topic_table_bean, &table)) continue;
-        for (size_t k = 0; k < table.topics.count; k++) {
-            struct slice name = table.topics.items[k].name;
-            if (!topic_is_of_group(name) && (!only.n || slice_eq(only, name))) add(j, all, name, (struct slice){NULL, 0});
-        }
+        if (job_read(j, told.list.items[i], &topic_table_bean, &table)) add_names(j, &names, &table);
     }
+    if (names.list.count) qsort(names.list.items, names.list.count, sizeof *names.list.items, by_text);
+    for (size_t i = 0; i < names.list.count; i++)
+        if (!i || !slice_eq(names.list.items[i], names.list.items[i - 1])) add_topic(j, all, names.list.items[i]);
     for (size_t i = 0; i < all->list.count; i++) ask_topic(j, all->list.items[i]);
     if (all->list.count) job_wait(j, on_topic_counts);
     else job_end_with(j, &told);

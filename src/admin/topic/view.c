@@ -19,10 +19,12 @@ static const struct route_broker *find_broker(const struct topic_route *r, struc
 
 static struct slice addresses_text(struct job *j, const struct route_broker *b)
 {
-    struct slice text = SLICE("");
+    struct buf text = BUF_EMPTY;
     for (size_t i = 0; b && i < b->addresses.count; i++)
-        text = job_text(j, "%.*s%s%lld:%.*s", SLICE_ARG(text), i ? " " : "", (long long)b->addresses.items[i].id, SLICE_ARG(b->addresses.items[i].text));
-    return text;
+        buf_printf(&text, "%s%lld:%.*s", i ? " " : "", (long long)b->addresses.items[i].id, SLICE_ARG(b->addresses.items[i].text));
+    struct slice kept = job_copy(j, buf_slice(&text));
+    buf_done(&text);
+    return kept;
 }
 
 static void report_route(struct job *j)
