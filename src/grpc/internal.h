@@ -84,6 +84,7 @@ struct grpc_call {
     const struct grpc_service *service;  /* NULL: none has it, nor will */
     void *data;
     int64_t deadline_ms;
+    int64_t begun_ms;                    /* mono_ms of its headers */
     struct timer timer;
     struct buf text;                     /* names and values of the headers */
     struct buf fields;                   /* of struct field */
