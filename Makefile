@@ -19,7 +19,7 @@ night:
 
 release:
 	tools/install build
-	cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DSKYLARK_TESTS=OFF
+	cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DSKYLARK_TESTS=OFF -DSKYLARK_LTO=ON
 	cmake --build build/release
 
 # The program, man pages, units of systemd, and a configuration file unless there is one.

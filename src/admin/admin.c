@@ -20,6 +20,8 @@ struct asking {
     struct list_node node;
     struct admin *admin;
     struct slice address;
+    const struct header_kind *heard_kind;
+    struct heard *heard;
     answered *done;
     void *ctx;
 };
@@ -60,6 +62,7 @@ static void on_deadline(void *ctx)
     while (!list_empty(&late)) {
         struct asking *q = LIST_OWNER(list_first(&late), struct asking, node);
         list_remove(&q->node);
+        if (q->heard) *q->heard = (struct heard){.code = -1};
         q->done(q->ctx, too_late(a, q->address), (struct slice){NULL, 0});
     }
 }
@@ -134,10 +137,41 @@ static err_t refusal(const struct frame *f)
     struct slice text = first_line(f->remark);
     switch (f->code) {
     case RESPONSE_TOPIC_NOT_EXIST: return err_new(ERR_TOPIC_NOT_FOUND, "%.*s", SLICE_ARG(text));
+    case RESPONSE_SUBSCRIPTION_GROUP_NOT_EXIST: return err_new(ERR_GROUP_NOT_FOUND, "%.*s", SLICE_ARG(text));
+    case RESPONSE_CONSUMER_NOT_ONLINE: return err_new(ERR_NOT_ONLINE, "%.*s", SLICE_ARG(text));
     case RESPONSE_REQUEST_CODE_NOT_SUPPORTED:
         return err_new(ERR_NOT_SUPPORTED, "it does not know the request; brokers other than Skylark's do not");
     default: return err_new(ERR_REFUSED, "%.*s (code %d)", SLICE_ARG(text), f->code);
     }
+}
+
+/* The typed header of an answer, with texts of its own. */
+static void *keep_header(struct arena *arena, const struct header_kind *kind, const struct frame *f)
+{
+    uint8_t *header = arena_take(arena, kind->size);
+    err_t e = header ? header_decode(kind, f, header) : NULL;
+    if (!header || e) {
+        err_free(e);   /* who needs it says so */
+        return NULL;
+    }
+    for (size_t i = 0; i < kind->count; i++) {
+        struct slice text;
+        if (kind->rows[i].type != FIELD_TYPE_text) continue;
+        memcpy(&text, header + kind->rows[i].at, sizeof text);
+        text = arena_copy(arena, text);
+        memcpy(header + kind->rows[i].at, &text, sizeof text);
+    }
+    return header;
+}
+
+static void hear(struct asking *q, err_t e, const struct rpc_reply *reply)
+{
+    if (!q->heard) return;
+    *q->heard = (struct heard){.code = -1};
+    if (e) return;
+    q->heard->code = reply->frame->code;
+    if (reply->frame->code) q->heard->body = arena_copy(&q->admin->arena, reply->frame->body);
+    if (q->heard_kind) q->heard->header = keep_header(&q->admin->arena, q->heard_kind, reply->frame);
 }
 
 static err_t take_reply(struct admin *a, err_t e, const struct rpc_reply *reply, struct slice address, struct slice *body)
@@ -160,6 +194,7 @@ static void on_reply(void *ctx, err_t e, const struct rpc_reply *reply)
         return;
     }
     list_remove(&q->node);
+    hear(q, e, reply);
     e = take_reply(q->admin, e, reply, q->address, &body);
     q->done(q->ctx, e, body);
     free(q);
@@ -169,14 +204,17 @@ void admin_ask(struct admin *a, struct slice address, const struct request *r, a
 {
     assert_on_loop(rpc_tasks(a->options.loop));
     if (a->expired) {
+        if (r->heard) *r->heard = (struct heard){.code = -1};
         done(ctx, too_late(a, address), (struct slice){NULL, 0});
         return;
     }
     struct asking *q = must_zero(sizeof *q);
     *q = (struct asking){.admin = a, .address = arena_copy(&a->jobs, address), .done = done, .ctx = ctx};
+    q->heard_kind = r->heard_kind;
+    q->heard = r->heard;
     list_add(&a->asking, &q->node);
     struct rpc_request request = {
-        .code = r->code, .kind = r->kind, .header = r->header,
+        .code = r->code, .kind = r->kind, .header = r->header, .body = r->body,
         .timeout_ms = a->options.timeout_ms + RPC_GRACE_MS, .done = on_reply, .ctx = q,
     };
     rpc_peer_request(contact(a, address), &request);

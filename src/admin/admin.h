@@ -102,11 +102,23 @@ void admin_transaction_resume(struct admin *a, struct slice topic, struct slice 
 /* --- commands --- */
 
 enum admin_status { ADMIN_FINE, ADMIN_FAILED, ADMIN_USAGE, ADMIN_NOBODY };
+enum admin_consent { ADMIN_NO, ADMIN_YES, ADMIN_NOT_ASKED };
 
 struct admin_call {
     struct loop *loop;
     const char *namesrv;        /* without -n; NULL: 127.0.0.1:9876 */
     FILE *out, *err;
+    int width;                  /* of the terminal that out is; 0: it is none */
+    bool colour;                /* of out */
+    bool progress;              /* err is a terminal, where long work may say how far it is */
+    /* Asks the user before something is destroyed; ADMIN_NOT_ASKED: there is nobody to ask. NULL likewise. */
+    enum admin_consent (*consent)(const char *question);
+    /* What stands in a file beside the program, as a text that stays: the profiles; p NULL: there are none. NULL likewise. */
+    struct slice (*profiles)(void);
+    err_t (*read_file)(const char *path, struct slice *out);   /* one that the user named; the text stays; NULL: there are none */
+    err_t (*write_file)(const char *path, struct slice text);  /* with the folders that are missing; NULL: there are none */
+    uint64_t random;            /* a seed */
+    const char *profile;        /* without --profile; NULL: none */
     void (*done)(void *ctx, enum admin_status status);
     void *ctx;
 };

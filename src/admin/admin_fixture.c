@@ -34,6 +34,7 @@ void cluster_stop(struct cluster *c)
     for (int i = 0; i < SERVERS_MAX; i++) {
         if (c->servers[i].listener) rpc_listener_close(c->servers[i].listener);
         free(c->servers[i].last);
+        for (size_t k = 0; k < c->servers[i].seen_count; k++) free(c->servers[i].seen[k]);
     }
     err_free(c->error);
     sim_free(c->sim);
@@ -65,9 +66,10 @@ static void handle(void *ctx, struct call *call)
     s->asked++;
     free(s->last);
     s->last = frame_copy(call->frame);
+    if (s->seen_count < SEEN_MAX) s->seen[s->seen_count++] = frame_copy(call->frame);
     if (line.code == SILENT) call_drop(call);
-    else if (line.code) call_reply(call, line.code, line.text, NULL, NULL, (struct slice){NULL, 0});
-    else call_reply(call, line.code, NULL, NULL, NULL, slice_text(line.text));
+    else if (line.code) call_reply(call, line.code, line.text, line.kind, line.header, (struct slice){NULL, 0});
+    else call_reply(call, line.code, NULL, line.kind, line.header, line.bytes ? *line.bytes : slice_text(line.text));
 }
 
 void cluster_serve(struct cluster *c, int i, const struct line *lines)
@@ -112,4 +114,20 @@ void cluster_run(struct cluster *c, void (*operation)(void *ctx))
 struct slice cluster_field(const struct cluster *c, int server, const char *name)
 {
     return frame_get(c->servers[server].last, slice_text(name));
+}
+
+const struct frame *cluster_asked(const struct cluster *c, int server, int32_t code)
+{
+    const struct server *s = &c->servers[server];
+    for (size_t i = s->seen_count; i > 0; i--)
+        if (s->seen[i - 1]->code == code) return s->seen[i - 1];
+    return NULL;
+}
+
+void cluster_forget(struct cluster *c)
+{
+    for (int i = 0; i < SERVERS_MAX; i++) {
+        for (size_t k = 0; k < c->servers[i].seen_count; k++) free(c->servers[i].seen[k]);
+        c->servers[i].seen_count = 0;
+    }
 }

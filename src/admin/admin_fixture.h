@@ -7,13 +7,16 @@
 #include "kit/sim_loop.h"
 #include "kit/test.h"
 
-enum { SILENT = -1, SERVERS_MAX = 4, LINES_MAX = 8 };
+enum { SILENT = -1, SERVERS_MAX = 4, LINES_MAX = 64, SEEN_MAX = 512 };
 
 /* What the next request with this code is answered. The last line of a code answers all that follow. */
 struct line {
     int32_t request;
     int32_t code;           /* SILENT: nothing */
     const char *text;       /* the body, or the remark when the code is not SUCCESS */
+    const struct header_kind *kind;     /* NULL: without fields */
+    const void *header;
+    const struct slice *bytes;          /* the body instead of `text`; NULL: none */
 };
 
 struct server {
@@ -22,6 +25,8 @@ struct server {
     size_t count;
     int asked;              /* requests in all */
     struct frame *last;     /* the newest of them */
+    struct frame *seen[SEEN_MAX];       /* all of them, as far as there is room */
+    size_t seen_count;
 };
 
 struct cluster {
@@ -49,5 +54,8 @@ void cluster_done(void *ctx, err_t e);
 void cluster_run(struct cluster *c, void (*operation)(void *ctx));
 /* The value of a field in the last request that a server got. */
 struct slice cluster_field(const struct cluster *c, int server, const char *name);
+/* The newest request of that code that a server got since cluster_forget; NULL: none. */
+const struct frame *cluster_asked(const struct cluster *c, int server, int32_t code);
+void cluster_forget(struct cluster *c);
 
 #endif

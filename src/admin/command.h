@@ -1,21 +1,16 @@
 /* command.h - what a command of `skylark admin` is, and what it finds when it runs. The room's own.
- * Shape    a command is a row in the table of command.c: its words, its help, how it begins its operation, how it prints the result
+ * Shape    a command is a row of its noun's list: its words, what it takes, its help, the operation; commands.c lists the lists
  * Threads  loop */
 #ifndef SKYLARK_ADMIN_COMMAND_H
 #define SKYLARK_ADMIN_COMMAND_H
 
+#include "admin/job.h"
 #include "admin/output.h"
 #include "admin/session.h"
+#include "codec/body_lists.h"
+#include "codec/body_stats.h"
 #include "os/tasks.h"
 
-enum { COMMAND_OPTIONS_MAX = 16 };
-
-/* An option that takes a value, besides the common ones. A table of them ends with name NULL. */
-struct command_option {
-    const char *name;
-    const char *argument;
-    const char *help;
-};
 
 /* What the user can do about an error, behind the error's own words. A table of them ends with text NULL. */
 struct command_hint {
@@ -29,15 +24,22 @@ union results {
     struct admin_resumed resumed;
 };
 
+/* Options of all commands. */
+enum { COMMON_NAMESRV, COMMON_NAMESRV_ADDR, COMMON_BROKER, COMMON_JSON, COMMON_TIMEOUT, COMMON_PROFILE, COMMON_YES, COMMON_HELP, COMMON_PARAMS };
+extern const struct param common_params[COMMON_PARAMS + 1];
+
 /* A command that runs. */
 struct invocation {
     const struct command *command;
     struct admin_call call;
-    struct slice words[8];                        /* arguments, in order; those that were left out have p NULL */
-    struct slice given[COMMAND_OPTIONS_MAX];      /* by the command's own options; p NULL: not given */
+    struct params params;
+    struct slice common[COMMON_PARAMS];           /* by place in common_params; p NULL: not given */
     struct admin_options options;
     bool json;
     struct admin *admin;
+    struct job *job;                              /* of a command that has `start` */
+    bool emitted;                                 /* the job printed before its end */
+    bool progress;                                /* a line of progress stands on the terminal */
     union {
         struct why_queue_header why_queue;
         struct why_message_header why_message;
@@ -49,13 +51,17 @@ struct invocation {
 };
 
 struct command {
-    const char *name;                             /* its words: "why queue" */
-    const char *arguments;                        /* "TOPIC KEY [GROUP]" */
-    size_t least, most;                           /* of arguments */
+    const char *name;                             /* its words: "why queue"; a command of mqadmin has one, in any case of letters */
+    const struct param *params;                   /* NULL: none of its own */
+    const char *one_of;                           /* two params, "brokerAddr|clusterName", of which exactly one is given; NULL: any */
     const char *summary;
-    const char *help;                             /* what it does, with examples */
-    const struct command_option *options;         /* NULL: none of its own */
+    const char *help;                             /* what it does, with an example; NULL: the summary says it */
     const struct command_hint *hints;             /* NULL: none of its own */
+    const char *asks;                             /* what it destroys: is asked before, "deletes the topic"; NULL: nothing */
+    const char *absent;                           /* why it is not there; all below is NULL then */
+    int64_t timeout_ms;                           /* without --timeout; 0: 3 s */
+    /* An operation in phases (job.h), whose outcome is printed. Or NULL, then: */
+    job_phase *start;
     /* Begins the operation, with command_done and the invocation; an error: wrong arguments, nothing has begun. */
     err_t (*begin)(struct invocation *in);
     /* What the operation found. */
@@ -65,10 +71,45 @@ struct command {
     const struct admin_failures *(*failures)(const union results *r);
 };
 
+/* --- commands.c: the table --- */
+
+/* All of them, as they are to be read in help. */
+const struct command *command_at(size_t i);      /* NULL: there are no more */
+bool command_is_mqadmin(const struct command *c);
+
+/* --- command_help.c --- */
+
+/* noun empty: all commands. */
+void help_commands(struct buf *out, struct slice noun);
+void help_command(struct buf *out, const struct command *c);
+/* "there is no command …", with those that are near. */
+void help_unknown(struct buf *out, struct slice noun, const char *first, const char *last);
+/* All of it as one page of Markdown. */
+void help_reference(struct buf *out);
+/* "bash", "zsh", "fish". Errors: USAGE. */
+err_t help_completion(struct buf *out, struct slice shell) MUST_CHECK;
+bool command_belongs(const struct command *c, struct slice noun);
+
+/* --- command_print.c --- */
+
+/* What was found, to standard output; then who failed, to standard error. */
+enum admin_status command_print(struct invocation *in);
+/* For struct job: prints what it has, as a document of its own with --json, and empties it. */
+void command_emit(struct job *j);
+/* One line on standard error. */
+void command_complain(const struct invocation *in, const char *who, const char *text, const char *hint);
+void command_write(FILE *to, struct buf *text);
+/* For struct job: ctx is the invocation. */
+void command_progress(void *ctx, int64_t done, int64_t total);
+
+/* --- command.c --- */
+
 /* For operations: ctx is the invocation. Prints, and ends the command. */
 void command_done(void *ctx, err_t e);
-/* Errors: USAGE. */
+/* A number of the line, from 0 on; `what` is how the error calls it. Errors: USAGE. */
 err_t command_number(const char *what, struct slice text, int32_t *out) MUST_CHECK;
+struct slice command_param(const struct invocation *in, const char *name);
+
 /* "b-1 127.0.0.1:10911" into a cell. */
 void grid_broker(struct grid *g, const struct admin_broker *b);
 
@@ -79,7 +120,13 @@ void json_put_member(struct json_out *w, const char *name, struct slice text);
 void json_put_number(struct json_out *w, const char *name, int64_t number);
 
 /* --- the commands --- */
-extern const struct command command_why_queue, command_why_message, command_why_send;
-extern const struct command command_transaction_list, command_transaction_resume;
+extern const struct command why_commands[], transaction_commands[];
+extern const struct command topic_change_commands[], topic_perm_commands[], topic_delete_commands[], topic_list_commands[], topic_view_commands[],
+    topic_stats_commands[];
+extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[];
+extern const struct command message_find_commands[], message_read_commands[], message_send_commands[], message_rt_commands[], message_trace_commands[],
+    message_queue_commands[], dlq_commands[];
+extern const struct command client_commands[], route_commands[], doctor_commands[], export_commands[], absent_commands[];
+extern const struct command group_list_commands[], group_view_commands[], group_change_commands[], group_reset_commands[], group_status_commands[];
 
 #endif

@@ -1,72 +1,11 @@
 /* Commands: what is read from the line, and how answers read. */
-#include "admin/admin_fixture.h"
+#include "admin/session_fixture.h"
 #include "admin/output.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 12
 #define END {0, 0, NULL}
-
-/* One command line, and what came of it. */
-struct session {
-    struct cluster *cluster;
-    char *words[WORDS_MAX];
-    int count;
-    int status;         /* -1: not yet */
-    FILE *out, *err;
-    char *out_text, *err_text;
-    size_t out_bytes, err_bytes;
-};
-
-static void on_done(void *ctx, enum admin_status status)
-{
-    struct session *s = ctx;
-    s->status = (int)status;
-}
-
-static void begin(void *ctx)
-{
-    struct session *s = ctx;
-    struct admin_call call = {.loop = s->cluster->loop, .namesrv = "10.0.0.1:1", .out = s->out, .err = s->err, .done = on_done, .ctx = s};
-    admin_command(&call, s->count, s->words);
-}
-
-static bool has_ended(void *ctx) { return ((struct session *)ctx)->status >= 0; }
-
-/* Words are separated by one blank each. */
-static void run(struct session *s, struct cluster *c, const char *line)
-{
-    struct slice rest = slice_text(line), word;
-    memset(s, 0, sizeof *s);
-    s->cluster = c;
-    s->status = -1;
-    s->words[s->count++] = must_strdup("admin");
-    while (rest.n && slice_split(&rest, ' ', &word)) s->words[s->count++] = must_dup(word);
-    s->out = open_memstream(&s->out_text, &s->out_bytes);
-    s->err = open_memstream(&s->err_text, &s->err_bytes);
-    sim_call(c->loop, begin, s);
-    EXPECT(sim_run_until(c->sim, has_ended, s, 20000));
-    fclose(s->out);
-    fclose(s->err);
-}
-
-static void done(struct session *s)
-{
-    for (int i = 0; i < s->count; i++) free(s->words[i]);
-    free(s->out_text);
-    free(s->err_text);
-}
-
-static void expect(struct cluster *c, const char *line, enum admin_status status, const char *out, const char *err)
-{
-    struct session s;
-    run(&s, c, line);
-    EXPECT_TEXT(slice_text(s.out_text), out);
-    EXPECT_TEXT(slice_text(s.err_text), err);
-    EXPECT_EQ(s.status, status);
-    done(&s);
-}
 
 /* --- output --- */
 
@@ -107,13 +46,13 @@ static const char queue_answer[] = "{\"facts\":{\"minOffset\":\"0\",\"committedO
 TEST(command, the_sentence_comes_first_then_the_facts)
 {
     struct cluster *c = one_broker((struct line[]){{REQUEST_WHY_QUEUE, 0, queue_answer}, END});
-    expect(c, "why queue G T 0 --broker-name a", ADMIN_FINE,
+    line_expect(c, "why queue G T 0 --broker-name a", ADMIN_FINE,
            "everything is consumed\n\n"
            "broker           a 10.0.0.2:1\n"
            "minOffset        0\n"
            "committedOffset  17\n"
            "lastPullBy       c@1\n", "");
-    expect(c, "why queue --json -b 10.0.0.2:1 G T 0", ADMIN_FINE,
+    line_expect(c, "why queue --json -b 10.0.0.2:1 G T 0", ADMIN_FINE,
            "{\"sentence\":\"everything is consumed\",\"brokerAddr\":\"10.0.0.2:1\",\"facts\":{\"minOffset\":\"0\",\"committedOffset\":\"17\",\"lastPullBy\":\"c@1\"}}\n", "");
     cluster_stop(c);
 }
@@ -123,12 +62,12 @@ TEST(command, copies_of_a_message_are_a_table)
     struct cluster *c = one_broker((struct line[]){
         {REQUEST_WHY_MESSAGE, 0, "{\"copies\":[{\"commitLogOffset\":4711,\"dueTimestamp\":1796042445070,\"place\":\"waiting for its time\",\"queueId\":3,"
                                  "\"queueOffset\":12,\"reconsumeTimes\":1,\"storeTimestamp\":1796042445069,\"topic\":\"T\"}],\"facts\":{},\"sentence\":\"it waits\"}"}, END});
-    expect(c, "why message T K -b 10.0.0.2:1", ADMIN_FINE,
+    line_expect(c, "why message T K -b 10.0.0.2:1", ADMIN_FINE,
            "it waits\n\n"
            "broker  10.0.0.2:1\n\n"
            "place                 topic  queueId  queueOffset  commitLogOffset  storeTimestamp            dueTimestamp              reconsumeTimes\n"
            "waiting for its time  T      3        12           4711             2026-11-30T12:40:45.069Z  2026-11-30T12:40:45.070Z  1\n", "");
-    expect(c, "why message T K G -b 10.0.0.2:1 --json", ADMIN_FINE,
+    line_expect(c, "why message T K G -b 10.0.0.2:1 --json", ADMIN_FINE,
            "{\"sentence\":\"it waits\",\"brokerAddr\":\"10.0.0.2:1\",\"facts\":{},\"copies\":[{\"commitLogOffset\":4711,\"dueTimestamp\":1796042445070,"
            "\"place\":\"waiting for its time\",\"queueId\":3,\"queueOffset\":12,\"reconsumeTimes\":1,\"storeTimestamp\":1796042445069,\"topic\":\"T\"}]}\n", "");
     EXPECT_TEXT(cluster_field(c, 1, "consumerGroup"), "G");
@@ -139,8 +78,8 @@ TEST(command, a_broker_that_fails_beside_others_is_one_line_and_status_1)
 {
     struct cluster *c = one_broker((struct line[]){{REQUEST_WHY_SEND, 0, "{\"facts\":{\"perm\":\"6\"},\"sentence\":\"it would be taken\"}"}, END});
     cluster_serve(c, 2, (struct line[]){{REQUEST_WHY_SEND, RESPONSE_NO_PERMISSION, "not\tyou"}, END});
-    expect(c, "why send T", ADMIN_FAILED, "it would be taken\n\nbroker  a 10.0.0.2:1\nperm    6\n", "skylark admin why send: broker b: not\\x09you (code 16)\n");
-    expect(c, "why send T --json", ADMIN_FAILED,
+    line_expect(c, "why send T", ADMIN_FAILED, "it would be taken\n\nbroker  a 10.0.0.2:1\nperm    6\n", "skylark admin why send: broker b: not\\x09you (code 16)\n");
+    line_expect(c, "why send T --json", ADMIN_FAILED,
            "{\"brokers\":[{\"sentence\":\"it would be taken\",\"brokerName\":\"a\",\"brokerAddr\":\"10.0.0.2:1\",\"facts\":{\"perm\":\"6\"}}],"
            "\"failures\":[{\"brokerName\":\"b\",\"brokerAddr\":\"10.0.0.3:1\",\"error\":\"not\\tyou (code 16)\"}]}\n",
            "skylark admin why send: broker b: not\\x09you (code 16)\n");
@@ -153,17 +92,17 @@ TEST(command, open_transactions_are_a_table)
         {REQUEST_GET_OPEN_TRANSACTIONS, 0, "{\"nextOffset\":-1,\"open\":2,\"transactions\":[{\"bornTimestamp\":1796042445070,\"checkTimes\":1,\"commitLogOffset\":255,"
                                            "\"producerGroup\":\"P\",\"queueId\":0,\"queueOffset\":12,\"topic\":\"Orders\",\"uniqKey\":\"K1\"}]}"},
         {REQUEST_RESUME_CHECK_HALF_MESSAGE, 0, ""}, END});
-    expect(c, "transaction list -b 10.0.0.2:1 --topic Orders", ADMIN_FINE,
+    line_expect(c, "transaction list -b 10.0.0.2:1 --topic Orders", ADMIN_FINE,
            "1 of 2 open transactions\n\n"
            "broker      topic   queueId  producerGroup  bornTimestamp             checkTimes  uniqKey  msgId\n"
            "10.0.0.2:1  Orders  0        P              2026-11-30T12:40:45.070Z  1           K1       0A0000020000000100000000000000FF\n", "");
-    expect(c, "transaction list -b 10.0.0.2:1 --json", ADMIN_FINE,
+    line_expect(c, "transaction list -b 10.0.0.2:1 --json", ADMIN_FINE,
            "{\"open\":2,\"transactions\":[{\"brokerAddr\":\"10.0.0.2:1\",\"topic\":\"Orders\",\"queueId\":0,\"producerGroup\":\"P\",\"bornTimestamp\":1796042445070,"
            "\"checkTimes\":1,\"uniqKey\":\"K1\",\"msgId\":\"0A0000020000000100000000000000FF\",\"queueOffset\":12,\"commitLogOffset\":255}]}\n", "");
-    expect(c, "transaction resume Orders K1 -b 10.0.0.2:1", ADMIN_FINE,
+    line_expect(c, "transaction resume Orders K1 -b 10.0.0.2:1", ADMIN_FINE,
            "its producer is asked for the outcome again, from the first time on\n\n"
            "broker  10.0.0.2:1\nmsgId   0A0000020000000100000000000000FF\n", "");
-    expect(c, "transaction resume Orders K1 -b 10.0.0.2:1 --json", ADMIN_FINE,
+    line_expect(c, "transaction resume Orders K1 -b 10.0.0.2:1 --json", ADMIN_FINE,
            "{\"brokerAddr\":\"10.0.0.2:1\",\"msgId\":\"0A0000020000000100000000000000FF\"}\n", "");
     cluster_stop(c);
 }
@@ -174,15 +113,15 @@ TEST(command, errors_are_one_line_that_says_what_helps)
 {
     struct cluster *c = cluster_start();
     cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, RESPONSE_TOPIC_NOT_EXIST, "no"}, {REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, two_route}, END});
-    expect(c, "why queue G T 0", ADMIN_FAILED, "",
+    line_expect(c, "why queue G T 0", ADMIN_FAILED, "",
            "skylark admin why queue: no broker has a topic \"T\" ('skylark admin why send TOPIC' says whether a send would make it)\n");
-    expect(c, "why queue G T 0", ADMIN_USAGE, "",
+    line_expect(c, "why queue G T 0", ADMIN_USAGE, "",
            "skylark admin why queue: topic \"T\" has a queue 0 on several brokers: a, b (choose one with --broker-name)\n");
-    struct session s;
-    run(&s, c, "why send T --timeout 200 --broker 10.0.0.7:1");
+    struct line_run s;
+    line_run(&s, c, "why send T --timeout 200 --broker 10.0.0.7:1");
     EXPECT_EQ(s.status, ADMIN_NOBODY);
     EXPECT(strstr(s.err_text, "10.0.0.7:1") && strstr(s.err_text, "is a broker there?") && !s.out_bytes);
-    done(&s);
+    line_done(&s);
     cluster_stop(c);
 }
 
@@ -195,6 +134,14 @@ TEST(command, wrong_usage_is_one_line_and_asks_nobody)
         {"why queue G T -- -1", "why queue: QUEUE is a number from 0 on, not \"-1\""},
         {"why send a b", "why send: \"b\" is not expected behind TOPIC; see 'skylark admin why send --help'"},
         {"why send ", "why send: it takes TOPIC; see 'skylark admin why send --help'"},
+        {"deleteTopic -t T", "deleteTopic: it needs -c CLUSTER; see 'skylark admin deleteTopic --help'"},
+        {"updateTopic -t T", "updateTopic: it needs one of brokerAddr|clusterName; see 'skylark admin updateTopic --help'"},
+        {"updateTopic -t T -b h:1 -c C", "updateTopic: it needs one of brokerAddr|clusterName, not several; see 'skylark admin updateTopic --help'"},
+        {"updateTopic -t T -b h", "updateTopic: --brokerAddr wants HOST:PORT, not \"h\""},
+        {"updateTopic -t T -c C -r x", "updateTopic: --readQueueNums wants a number, not \"x\""},
+        {"updateTopic -t T -c C -p 7", "updateTopic: --perm wants 2 (W), 4 (R) or 6 (RW), not \"7\""},
+        {"topic delete T", "topic delete: it deletes the topic and all of its messages: T; with --yes it does so without asking"},
+        {"why send T --profile nowhere", "why send: there is no profile \"nowhere\" in ~/.config/skylark/profiles"},
         {"transaction list all", "transaction list: \"all\" is not expected; see 'skylark admin transaction list --help'"},
         {"why send T -q", "why send: there is no option -q; see 'skylark admin why send --help'"},
         {"why send T --group G", "why send: there is no option --group; see 'skylark admin why send --help'"},
@@ -204,14 +151,15 @@ TEST(command, wrong_usage_is_one_line_and_asks_nobody)
         {"why send T -n ;", "why send: --namesrv names no address"},
         {"why send T -b h:1;h:2", "why send: --broker wants HOST:PORT, not \"h:1;h:2\""},
         {"why sned T", "there is no command \"why sned\"; there are: why queue, why message, why send ('skylark admin --help' explains them)"},
-        {"wyh send", "there is no command \"wyh\"; there are: why queue, why message, why send, transaction list, transaction resume "
-                     "('skylark admin --help' explains them)"},
+        {"wyh send", "there is no command \"wyh\"; there are: topic, group, message, dlq, timer, transaction, cluster, broker, client, route, subscription, why, doctor, "
+                     "bundle ('skylark admin --help' explains them)"},
+        {"updateTopik", "there is no command \"updateTopik\"; there are: updateTopic, updateTopicList, updateTopicPerm ('skylark admin --help' explains them)"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct buf text = BUF_EMPTY;
         buf_printf(&text, "skylark admin%s%s\n", strncmp(lines[i][1], "there is no c", 13) ? " " : ": ", lines[i][1]);
         buf_put_u8(&text, 0);
-        expect(c, lines[i][0], ADMIN_USAGE, "", (const char *)text.p);
+        line_expect(c, lines[i][0], ADMIN_USAGE, "", (const char *)text.p);
         buf_done(&text);
     }
     cluster_stop(c);
@@ -220,27 +168,27 @@ TEST(command, wrong_usage_is_one_line_and_asks_nobody)
 TEST(command, each_level_explains_itself)
 {
     struct cluster *c = cluster_start();
-    struct session s;
+    struct line_run s;
     static const char *const nouns[] = {"--help", "help", "-h", "transaction --help", "transaction help"};
     for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
-        run(&s, c, nouns[i]);
+        line_run(&s, c, nouns[i]);
         EXPECT_EQ(s.status, ADMIN_FINE);
-        EXPECT(strstr(s.out_text, "  transaction list                transactions that are open"));
+        EXPECT(strstr(s.out_text, "  transaction list   ") && strstr(s.out_text, "  transactions that are open"));
         EXPECT(!strstr(s.out_text, "why queue") == (i >= 3));
         EXPECT(strstr(s.out_text, "--namesrv ADDR") && strstr(s.out_text, "3 nobody answered"));
-        done(&s);
+        line_done(&s);
     }
     static const char *const commands[] = {"why queue", "why message", "why send", "transaction list", "transaction resume"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char line[64];
         snprintf(line, sizeof line, "%s --help", commands[i]);
-        run(&s, c, line);
+        line_run(&s, c, line);
         EXPECT_EQ(s.status, ADMIN_FINE);
         EXPECT(strstr(s.out_text, "usage: skylark admin ") == s.out_text && strstr(s.out_text, "\n  skylark admin ") && strstr(s.out_text, "--json"));
         EXPECT(!s.err_bytes);
-        done(&s);
+        line_done(&s);
     }
-    expect(c, "transaction resume --help", ADMIN_FINE,
+    line_expect(c, "transaction resume --help", ADMIN_FINE,
            "usage: skylark admin transaction resume TOPIC MSGID [options]\n\n"
            "Has the producer of a half message asked for the outcome again, as if it had never been asked; also of one that was given up after too many\n"
            "times. MSGID is its unique key or its message id, as 'skylark admin transaction list' shows them; of one that was given up, its message\n"
@@ -250,11 +198,12 @@ TEST(command, each_level_explains_itself)
            "  -b, --broker ADDR             asks this broker alone, and no name server\n"
            "      --json                    the answer as one JSON document\n"
            "      --timeout MS              for all of it together (default 3000)\n"
+           "      --profile NAME            name servers and time limit of this section of ~/.config/skylark/profiles\n"
            "  -h, --help                    this\n\n"
            "Exit status: 0 fine, 1 the answer is an error (or one of several brokers gave none), 2 wrong usage, 3 nobody answered.\n", "");
-    run(&s, c, "");
+    line_run(&s, c, "");
     EXPECT_EQ(s.status, ADMIN_USAGE);
     EXPECT(strstr(s.err_text, "why queue GROUP TOPIC QUEUE") && !s.out_bytes);
-    done(&s);
+    line_done(&s);
     cluster_stop(c);
 }

@@ -1,17 +1,15 @@
 /* skylark admin transaction list | resume */
 #include "admin/command.h"
 
-enum { OPTION_TOPIC, OPTION_GROUP };
-
-static const struct command_option list_options[] = {
-    [OPTION_TOPIC] = {"topic", "TOPIC", "only those of messages for this topic"},
-    [OPTION_GROUP] = {"group", "GROUP", "only those of this producer group"},
-    {NULL, NULL, NULL},
+static const struct param list_params[] = {
+    {"topic", NULL, PARAM_VALUE, "TOPIC", "only those of messages for this topic"},
+    {"group", NULL, PARAM_VALUE, "GROUP", "only those of this producer group"},
+    {.name = NULL},
 };
 
 static err_t begin_list(struct invocation *in)
 {
-    admin_transaction_list(in->admin, in->given[OPTION_TOPIC], in->given[OPTION_GROUP], &in->results.transactions, command_done, in);
+    admin_transaction_list(in->admin, command_param(in, "topic"), command_param(in, "group"), &in->results.transactions, command_done, in);
     return NULL;
 }
 
@@ -20,7 +18,7 @@ static void put_list(const struct invocation *in, struct buf *out)
     static const char *const heads[] = {"broker", "topic", "queueId", "producerGroup", "bornTimestamp", "checkTimes", "uniqKey", "msgId"};
     const struct admin_transactions *all = &in->results.transactions;
     struct grid g;
-    if (in->given[OPTION_TOPIC].p || in->given[OPTION_GROUP].p)
+    if (command_param(in, "topic").p || command_param(in, "group").p)
         buf_printf(out, "%zu of %lld open transactions\n", all->list.count, (long long)all->open);
     else if (all->list.count == 1) buf_put_text(out, "1 open transaction\n");
     else buf_printf(out, "%zu open transactions\n", all->list.count);
@@ -70,20 +68,11 @@ static void put_list_json(const struct invocation *in, struct json_out *w)
 
 static const struct admin_failures *failures(const union results *r) { return &r->transactions.failures; }
 
-const struct command command_transaction_list = {
-    .name = "transaction list", .arguments = "", .least = 0, .most = 0,
-    .summary = "transactions that are open: neither committed nor rolled back",
-    .help = "Lists the half messages of all masters that are neither committed nor rolled back, the oldest of each broker first. checkTimes says how often\n"
-            "the producer was asked for the outcome.\n\n"
-            "Examples:\n  skylark admin transaction list\n  skylark admin transaction list --topic Orders --group shop --json\n",
-    .options = list_options, .begin = begin_list, .print = put_list, .print_json = put_list_json, .failures = failures,
-};
-
 /* --- transaction resume --- */
 
 static err_t begin_resume(struct invocation *in)
 {
-    admin_transaction_resume(in->admin, in->words[0], in->words[1], &in->results.resumed, command_done, in);
+    admin_transaction_resume(in->admin, command_param(in, "topic"), command_param(in, "id"), &in->results.resumed, command_done, in);
     return NULL;
 }
 
@@ -113,12 +102,29 @@ static const struct command_hint resume_hints[] = {
     {ERR_NONE, NULL},
 };
 
-const struct command command_transaction_resume = {
-    .name = "transaction resume", .arguments = "TOPIC MSGID", .least = 2, .most = 2,
-    .summary = "has a producer asked for the outcome again, from the first time on",
-    .help = "Has the producer of a half message asked for the outcome again, as if it had never been asked; also of one that was given up after too many\n"
-            "times. MSGID is its unique key or its message id, as 'skylark admin transaction list' shows them; of one that was given up, its message\n"
-            "id in topic TRANS_CHECK_MAX_TIME_TOPIC.\n\n"
-            "Example:\n  skylark admin transaction resume Orders 7F0000010A1B2C3D4E5F000000000001\n",
-    .hints = resume_hints, .begin = begin_resume, .print = put_resumed, .print_json = put_resumed_json,
+static const struct param resume_params[] = {
+    {"topic", NULL, PARAM_WORD, "TOPIC", NULL},
+    {"id", NULL, PARAM_WORD, "MSGID", NULL},
+    {.name = NULL},
+};
+
+const struct command transaction_commands[] = {
+    {
+        .name = "transaction list", .params = list_params,
+        .summary = "transactions that are open: neither committed nor rolled back",
+        .help = "Lists the half messages of all masters that are neither committed nor rolled back, the oldest of each broker first. checkTimes says how often\n"
+                "the producer was asked for the outcome.\n\n"
+                "Examples:\n  skylark admin transaction list\n  skylark admin transaction list --topic Orders --group shop --json\n",
+        .begin = begin_list, .print = put_list, .print_json = put_list_json, .failures = failures,
+    },
+    {
+        .name = "transaction resume", .params = resume_params,
+        .summary = "has a producer asked for the outcome again, from the first time on",
+        .help = "Has the producer of a half message asked for the outcome again, as if it had never been asked; also of one that was given up after too many\n"
+                "times. MSGID is its unique key or its message id, as 'skylark admin transaction list' shows them; of one that was given up, its message\n"
+                "id in topic TRANS_CHECK_MAX_TIME_TOPIC.\n\n"
+                "Example:\n  skylark admin transaction resume Orders 7F0000010A1B2C3D4E5F000000000001\n",
+        .hints = resume_hints, .begin = begin_resume, .print = put_resumed, .print_json = put_resumed_json,
+    },
+    {.name = NULL},
 };

@@ -1,8 +1,6 @@
 /* skylark admin why queue | message | send */
 #include "admin/command.h"
 
-enum { OPTION_BROKER_NAME };
-
 /* --- printing --- */
 
 static void put_facts(const struct admin_reason *r, struct buf *out)
@@ -107,15 +105,18 @@ static const struct command_hint topic_hints[] = {
 static err_t begin_queue(struct invocation *in)
 {
     struct why_queue_header *h = &in->header.why_queue;
-    *h = (struct why_queue_header){.consumer_group = in->words[0], .topic = in->words[1]};
-    err_t e = command_number("QUEUE", in->words[2], &h->queue_id);
-    if (!e) admin_why_queue(in->admin, h, in->given[OPTION_BROKER_NAME], &in->results.reasons, command_done, in);
+    *h = (struct why_queue_header){.consumer_group = command_param(in, "group"), .topic = command_param(in, "topic")};
+    err_t e = command_number("QUEUE", command_param(in, "queue"), &h->queue_id);
+    if (!e) admin_why_queue(in->admin, h, command_param(in, "broker-name"), &in->results.reasons, command_done, in);
     return e;
 }
 
-static const struct command_option queue_options[] = {
-    [OPTION_BROKER_NAME] = {"broker-name", "NAME", "the broker whose queue is meant, when several have one with this number"},
-    {NULL, NULL, NULL},
+static const struct param queue_params[] = {
+    {"group", NULL, PARAM_WORD, "GROUP", NULL},
+    {"topic", NULL, PARAM_WORD, "TOPIC", NULL},
+    {"queue", NULL, PARAM_WORD, "QUEUE", NULL},
+    {"broker-name", NULL, PARAM_VALUE, "NAME", "the broker whose queue is meant, when several have one with this number"},
+    {.name = NULL},
 };
 
 static const struct command_hint queue_hints[] = {
@@ -124,50 +125,63 @@ static const struct command_hint queue_hints[] = {
     {ERR_NONE, NULL},
 };
 
-const struct command command_why_queue = {
-    .name = "why queue", .arguments = "GROUP TOPIC QUEUE", .least = 3, .most = 3,
-    .summary = "why a queue does not move for a consumer group",
-    .help = "Asks the broker that has the queue why it does not move for a consumer group: the reason in one sentence, then what it follows from.\n\n"
-            "Example:\n  skylark admin why queue billing Orders 0\n",
-    .options = queue_options, .hints = queue_hints,
-    .begin = begin_queue, .print = put_reasons, .print_json = put_one_json,
-};
-
 /* --- why message --- */
 
 static err_t begin_message(struct invocation *in)
 {
     struct why_message_header *h = &in->header.why_message;
-    *h = (struct why_message_header){.topic = in->words[0], .unique_key = in->words[1], .consumer_group = in->words[2]};
+    *h = (struct why_message_header){.topic = command_param(in, "topic"), .unique_key = command_param(in, "key"),
+                                       .consumer_group = command_param(in, "group")};
     admin_why_message(in->admin, h, &in->results.reasons, command_done, in);
     return NULL;
 }
 
-const struct command command_why_message = {
-    .name = "why message", .arguments = "TOPIC KEY [GROUP]", .least = 2, .most = 3,
-    .summary = "where a message is, and why a group did not get it",
-    .help = "Asks every master of the topic where the message with this unique key (the msgId that a producer is given) lies: in its topic, waiting for\n"
-            "its time, prepared in a transaction, to be tried again, a dead letter; with GROUP also why the group did not get it. The broker that has\n"
-            "the newest copy answers.\n\n"
-            "Examples:\n  skylark admin why message Orders 7F0000010A1B2C3D4E5F000000000001\n"
-            "  skylark admin why message Orders 7F0000010A1B2C3D4E5F000000000001 billing --json\n",
-    .hints = topic_hints, .begin = begin_message, .print = put_reasons, .print_json = put_one_json, .failures = failures,
+static const struct param message_params[] = {
+    {"topic", NULL, PARAM_WORD, "TOPIC", NULL},
+    {"key", NULL, PARAM_WORD, "KEY", NULL},
+    {"group", NULL, PARAM_MORE, "GROUP", NULL},
+    {.name = NULL},
 };
 
 /* --- why send --- */
 
 static err_t begin_send(struct invocation *in)
 {
-    in->header.why_send = (struct why_send_header){.topic = in->words[0]};
+    in->header.why_send = (struct why_send_header){.topic = command_param(in, "topic")};
     admin_why_send(in->admin, &in->header.why_send, &in->results.reasons, command_done, in);
     return NULL;
 }
 
-const struct command command_why_send = {
-    .name = "why send", .arguments = "TOPIC", .least = 1, .most = 1,
-    .summary = "why a send to a topic is refused",
-    .help = "Asks each master of the topic whether it would take a message, and which one it refused last. For a topic that no broker has, all masters\n"
-            "are asked: they say whether a send would make it.\n\n"
-            "Example:\n  skylark admin why send Orders\n",
-    .begin = begin_send, .print = put_reasons, .print_json = put_each_json, .failures = failures,
+static const struct param send_params[] = {
+    {"topic", NULL, PARAM_WORD, "TOPIC", NULL},
+    {.name = NULL},
+};
+
+const struct command why_commands[] = {
+    {
+        .name = "why queue", .params = queue_params, .hints = queue_hints,
+        .summary = "why a queue does not move for a consumer group",
+        .help = "Asks the broker that has the queue why it does not move for a consumer group: the reason in one sentence, then what it follows from.\n\n"
+                "Example:\n  skylark admin why queue billing Orders 0\n",
+        .begin = begin_queue, .print = put_reasons, .print_json = put_one_json,
+    },
+    {
+        .name = "why message", .params = message_params,
+        .summary = "where a message is, and why a group did not get it",
+        .help = "Asks every master of the topic where the message with this unique key (the msgId that a producer is given) lies: in its topic, waiting for\n"
+                "its time, prepared in a transaction, to be tried again, a dead letter; with GROUP also why the group did not get it. The broker that has\n"
+                "the newest copy answers.\n\n"
+                "Examples:\n  skylark admin why message Orders 7F0000010A1B2C3D4E5F000000000001\n"
+                "  skylark admin why message Orders 7F0000010A1B2C3D4E5F000000000001 billing --json\n",
+        .hints = topic_hints, .begin = begin_message, .print = put_reasons, .print_json = put_one_json, .failures = failures,
+    },
+    {
+        .name = "why send", .params = send_params,
+        .summary = "why a send to a topic is refused",
+        .help = "Asks each master of the topic whether it would take a message, and which one it refused last. For a topic that no broker has, all masters\n"
+                "are asked: they say whether a send would make it.\n\n"
+                "Example:\n  skylark admin why send Orders\n",
+        .begin = begin_send, .print = put_reasons, .print_json = put_each_json, .failures = failures,
+    },
+    {.name = NULL},
 };

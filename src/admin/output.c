@@ -61,14 +61,29 @@ static size_t width(struct slice s)
     return n;
 }
 
-void grid_print(const struct grid *g, struct buf *out)
+/* Of each column. */
+static void find_widest(const struct grid *g, size_t widest[static GRID_COLUMNS_MAX])
 {
-    size_t widest[GRID_COLUMNS_MAX] = {0}, cells = count_cells(g);
-    assert(cells % g->columns == 0);
-    for (size_t i = 0; i < cells; i++) {
+    memset(widest, 0, GRID_COLUMNS_MAX * sizeof *widest);
+    for (size_t i = 0; i < count_cells(g); i++) {
         size_t w = width(cell_at(g, i));
         if (w > widest[i % g->columns]) widest[i % g->columns] = w;
     }
+}
+
+size_t grid_width(const struct grid *g)
+{
+    size_t widest[GRID_COLUMNS_MAX], sum = 2 * (g->columns - 1);
+    find_widest(g, widest);
+    for (size_t i = 0; i < g->columns; i++) sum += widest[i];
+    return sum;
+}
+
+void grid_print(const struct grid *g, struct buf *out)
+{
+    size_t widest[GRID_COLUMNS_MAX], cells = count_cells(g);
+    assert(cells % g->columns == 0);
+    find_widest(g, widest);
     for (size_t i = 0; i < cells; i++) {
         struct slice cell = cell_at(g, i);
         size_t column = i % g->columns, pad = widest[column] + 2 - width(cell);

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-enum { GRID_COLUMNS_MAX = 16 };
+enum { GRID_COLUMNS_MAX = 24 };
 
 /* Rows of cells, kept as they are to be printed. */
 struct grid {
@@ -23,6 +23,8 @@ void grid_text(struct grid *g, struct slice text);
 void grid_i64(struct grid *g, int64_t number);
 /* ms since 1970; "-" for 0. */
 void grid_time(struct grid *g, int64_t ms);
+/* What all columns and the blanks between them take, in characters. */
+size_t grid_width(const struct grid *g);
 /* Whole rows only. */
 void grid_print(const struct grid *g, struct buf *out);
 

@@ -13,6 +13,16 @@ struct request {
     int32_t code;
     const struct header_kind *kind;
     const void *header;
+    struct slice body;                      /* p NULL: none */
+    const struct header_kind *heard_kind;   /* NULL: the answer's header is of no interest */
+    struct heard *heard;                    /* stays until `done`; NULL likewise */
+};
+
+/* What an answer says besides its body, also one that is not SUCCESS; filled before `done` runs. */
+struct heard {
+    int32_t code;                           /* -1: no answer */
+    void *header;                           /* of heard_kind, in the admin's arena; NULL: there is none that can be read */
+    struct slice body;                      /* of an answer that is not SUCCESS */
 };
 
 /* body: of an answer SUCCESS, in the admin's arena. e: REFUSED or another of the answer's code, or silence; the receiver's. */

@@ -29,7 +29,7 @@ struct edge {
     char *namesrv_addr;               /* a copy: a broker may change its own while it runs */
     struct loop *loop;
     pthread_t thread;
-    bool runs;
+    bool runs;                        /* the thread */
     struct metrics metrics;
     struct certificate *certificate;
     struct health *health;
@@ -115,7 +115,7 @@ static err_t start_remoting(struct edge *e)
     const char *host = e->config->edge.remoting_host ? e->config->edge.remoting_host : addr_format_ip(&here, ip);
     snprintf(access, sizeof access, "%.255s:%d", host, port);
     struct proxy_remoting_options o = {.loop = e->loop, .namesrv_addr = e->namesrv_addr, .access = access, .idle_close_ms = idle_ms(e),
-                                       .local = local_port_of, .local_ctx = e};
+                                       .proxy = e->proxy, .local = local_port_of, .local_ctx = e};
     err_t error = proxy_remoting_new(&o, &e->remoting);
     return error ? error : open_front(e, port, take_for_proxy, e->remoting);
 }
@@ -202,7 +202,9 @@ static void break_down(struct edge *e)
 
 static err_t start(struct edge *e)
 {
-    err_t error = real_loop_new(&e->loop);
+    err_t error = NULL;
+    if (e->options.loop) e->loop = e->options.loop;
+    else error = real_loop_new(&e->loop);
     if (!error) error = start_tls(e);
     if (error) return error;
     if (e->config->metrics.exporter == METRICS_PROM) break_down(e);
@@ -214,6 +216,7 @@ static err_t start(struct edge *e)
 
 err_t edge_run(struct edge *e)
 {
+    if (e->options.loop) return NULL;
     e->runs = !pthread_create(&e->thread, NULL, run, e);
     return e->runs ? NULL : err_new(ERR_IO, "cannot start a thread");
 }
@@ -242,8 +245,9 @@ void edge_health(struct edge *e, struct health *out)
 static void certificate_is_idle(void *ctx)
 {
     struct edge *e = ctx;
+    bool own_loop = !e->options.loop;
     tasks_post(e->stopped_at, e->stopped);
-    real_loop_stop(e->loop);
+    if (own_loop) real_loop_stop(e->loop);
 }
 
 /* Everything that is at home on this loop ends on it: nobody posts to it after that. */
@@ -320,22 +324,34 @@ err_t edge_new(const struct edge_options *options, const char **out_key, struct 
     return error;
 }
 
-void edge_free(struct edge *e)
+static void free_all(struct edge *e)
 {
-    if (!e) return;
-    if (e->runs) {
-        if (!e->told) real_loop_stop(e->loop);   /* the start of something else failed */
-        pthread_join(e->thread, NULL);
-        real_loop_adopt(e->loop);
-    }
     close_front(e);
     grpc_server_close(e->grpc);
     proxy_free(e->proxy);
-    real_loop_free(e->loop);
+    if (!e->options.loop) real_loop_free(e->loop);
     health_free(e->health);
     reflection_free(e->reflection);
     certificate_free(e->certificate);
     metrics_done(&e->metrics);
     free(e->namesrv_addr);
     free(e);
+}
+
+static void free_on_loop(struct mail *m) { free_all(LIST_OWNER(m, struct edge, stop)); }
+
+void edge_free(struct edge *e)
+{
+    if (!e) return;
+    if (e->options.loop && e->told) {   /* behind every other letter to it */
+        e->stop.deliver = free_on_loop;
+        tasks_post(&e->loop->tasks, &e->stop);
+        return;
+    }
+    if (e->runs) {
+        if (!e->told) real_loop_stop(e->loop);   /* the start of something else failed */
+        pthread_join(e->thread, NULL);
+        real_loop_adopt(e->loop);
+    }
+    free_all(e);
 }

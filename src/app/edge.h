@@ -1,4 +1,4 @@
-/* edge.h - an edge loop: a thread with the gRPC port, in front of brokers and name servers of this process or elsewhere. The room's own.
+/* edge.h - an edge loop: the gRPC port, in front of brokers and name servers of this process or elsewhere. The room's own.
  * Threads  edge_new: the thread that starts the process, before it runs loops; edge_stop: any; edge_free: that thread again
  * Owns     nothing of what it is given: config and ports outlive it */
 #ifndef SKYLARK_APP_EDGE_H
@@ -20,11 +20,12 @@ struct edge_options {
     const char *namesrv_at;
     struct local_port *broker;        /* of the broker in this process, known to the name server as broker_at; NULL: there is none */
     const char *broker_at;
+    struct loop *loop;                /* to live on, with who has it; it runs until edge_free() was called. NULL: a loop and a thread of its own */
 };
 
 /* Listens. Errors: one clear line each; *out_key is the key of the port that it is about, perhaps. */
 err_t edge_new(const struct edge_options *options, const char **out_key, struct edge **out) MUST_CHECK;
-/* Starts the thread. Errors: IO. */
+/* Starts the thread, if it has one. Errors: IO. */
 err_t edge_run(struct edge *e) MUST_CHECK;
 struct addr edge_grpc_addr(const struct edge *e);
 /* False: there is no port for remoting clients of its own. */

@@ -21,8 +21,8 @@
 
 enum { FILES_LEAST = 1024, PATH_TEXT = 4096, PLACE_TEXT = 320 };
 
-/* The name server lives on the process's first loop, broker and gRPC clients on loops and threads of their own; a process without a
- * name server has the first loop for signals. */
+/* The name server lives on the process's first loop, broker and gRPC clients on loops and threads of their own, or together on one
+ * (edgeThreadFromCpus); a process without a name server has the first loop for signals. */
 struct host {
     struct config *broker_config;    /* NULL: no broker here */
     struct config *namesrv_config;   /* NULL: no name server here */
@@ -197,6 +197,7 @@ static err_t start_edge(struct host *h)
     if (h->broker) {
         o.broker = broker_local_port(h->broker);
         o.broker_at = h->broker_at;
+        if (process_cpus() < h->proxy_config->edge.thread_from_cpus) o.loop = h->broker_loop;
     }
     const char *port_key;
     err_t e = edge_new(&o, &port_key, &h->edge);

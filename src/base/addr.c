@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool addr_eq(const struct addr *a, const struct addr *b)
 {
@@ -60,15 +60,38 @@ err_t addr_parse(struct slice text, struct addr *out)
     return NULL;
 }
 
+/* 0 … 65535; returns its end. Each message that is handed out has two addresses: no printf for them. */
+static char *put_number(char *p, unsigned v)
+{
+    if (v >= 10) p = put_number(p, v / 10);
+    *p = (char)('0' + v % 10);
+    return p + 1;
+}
+
+/* Returns the end. */
+static char *put_ip(char *p, const struct addr *a)
+{
+    if (a->v6) return p + strlen(inet_ntop(AF_INET6, a->ip, p, INET6_ADDRSTRLEN));
+    for (int i = 0; i < 4; i++) {
+        if (i) *p++ = '.';
+        p = put_number(p, a->ip[i]);
+    }
+    return p;
+}
+
 char *addr_format_ip(const struct addr *a, char text[static ADDR_TEXT_MAX])
 {
-    inet_ntop(a->v6 ? AF_INET6 : AF_INET, a->ip, text, ADDR_TEXT_MAX);
+    *put_ip(text, a) = 0;
     return text;
 }
 
 char *addr_format(const struct addr *a, char text[static ADDR_TEXT_MAX])
 {
-    char ip[ADDR_TEXT_MAX];
-    snprintf(text, ADDR_TEXT_MAX, a->v6 ? "[%.60s]:%u" : "%.60s:%u", addr_format_ip(a, ip), (unsigned)a->port);
+    char *p = text;
+    if (a->v6) *p++ = '[';
+    p = put_ip(p, a);
+    if (a->v6) *p++ = ']';
+    *p++ = ':';
+    *put_number(p, a->port) = 0;
     return text;
 }

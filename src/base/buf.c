@@ -31,11 +31,6 @@ void buf_reserve(struct buf *b, size_t more)
     b->cap = cap;
 }
 
-void buf_put(struct buf *b, const void *p, size_t n)
-{
-    if (n) memcpy(buf_take(b, n), p, n);
-}
-
 void buf_put_text(struct buf *b, const char *text) { buf_put(b, text, strlen(text)); }
 
 void buf_put_i64_text(struct buf *b, int64_t v)

@@ -17,14 +17,12 @@ struct buf {
 
 void buf_done(struct buf *b);                         /* releases; the buffer is empty again */
 void buf_reserve(struct buf *b, size_t more);         /* room for `more` bytes after n */
-void buf_put(struct buf *b, const void *p, size_t n);
 void buf_put_text(struct buf *b, const char *text);
 void buf_put_i64_text(struct buf *b, int64_t v);      /* decimal */
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static inline void buf_clear(struct buf *b) { b->n = 0; }
 static inline struct slice buf_slice(const struct buf *b) { return slice_of(b->p, b->n); }
-static inline void buf_put_slice(struct buf *b, struct slice s) { buf_put(b, s.p, s.n); }
 /* The next `n` bytes, uninitialised, counted as used. Valid until the buffer grows. */
 static inline uint8_t *buf_take(struct buf *b, size_t n)
 {
@@ -33,6 +31,11 @@ static inline uint8_t *buf_take(struct buf *b, size_t n)
     b->n += n;
     return p;
 }
+static inline void buf_put(struct buf *b, const void *p, size_t n)
+{
+    if (n) memcpy(buf_take(b, n), p, n);
+}
+static inline void buf_put_slice(struct buf *b, struct slice s) { buf_put(b, s.p, s.n); }
 static inline void buf_put_u8(struct buf *b, uint8_t v) { *buf_take(b, 1) = v; }
 static inline void buf_put_be16(struct buf *b, uint16_t v) { put_be16(buf_take(b, 2), v); }
 static inline void buf_put_be32(struct buf *b, uint32_t v) { put_be32(buf_take(b, 4), v); }

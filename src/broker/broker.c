@@ -5,6 +5,7 @@
 #include "broker/delay/timed.h"
 #include "broker/handlers.h"
 #include "broker/intake/delay.h"
+#include "broker/lite/lite.h"
 #include "broker/metrics/collect.h"
 #include "broker/pop/pop.h"
 #include "broker/registration.h"
@@ -44,6 +45,8 @@ static void on_closed(void *ctx, struct rpc_conn *conn)
     struct list *waiting = rpc_conn_waiting(conn);
     while (!list_empty(waiting)) hold_wake(LIST_OWNER(list_first(waiting), struct waiter, in_conn), WAKE_DROPPED);
     members_closed(&b->members, conn);
+    guests_closed(&b->guests, conn);
+    lite_conn_closed(b->lite, conn);
 }
 
 static void on_answered(void *ctx, const struct call *call, int32_t code)
@@ -63,6 +66,7 @@ static void on_arrived(void *ctx, struct slice topic, int32_t queue_id, int64_t 
     struct broker *b = ctx;
     (void)first;
     hold_arrived(&b->hold, topic, queue_id, end);
+    if (topic.p[0] == '%') lite_arrived(b->lite, topic);
     if (slice_eq(topic, SLICE(DELAY_LEVELS_TOPIC))) levels_arrived(b->levels, queue_id);
     else if (slice_eq(topic, SLICE(TIMER_TOPIC))) timed_arrived(b->timed);
     else if (slice_eq(topic, HALF_TOPIC)) transactions_arrived(b->transactions);
@@ -166,13 +170,36 @@ size_t broker_pop_in_flight(const struct broker *b, struct slice topic, struct s
     return pop_in_flight(b->pop, topic, group, queue_id);
 }
 
-void broker_topic_deleted(struct broker *b, struct slice topic) { pop_topic_gone(b->pop, topic); }
+void broker_topic_deleted(struct broker *b, struct slice topic)
+{
+    pop_topic_gone(b->pop, topic);
+    lite_topic_gone(b->lite, topic);
+}
 
-void broker_group_deleted(struct broker *b, struct slice group) { pop_group_gone(b->pop, group); }
+void broker_group_deleted(struct broker *b, struct slice group)
+{
+    pop_group_gone(b->pop, group);
+    lite_group_gone(b->lite, group);
+}
 
 void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset)
 {
     pop_offset_reset(b->pop, topic, group, queue_id, queue_offset);
+    lite_offset_reset(b->lite, topic, group);
+}
+
+err_t broker_lite_ack(struct broker *b, const struct ack_header *h, const struct receipt_handle *handle) { return lite_ack(b->lite, h, handle); }
+
+err_t broker_lite_change(struct broker *b, const struct change_invisible_header *h, const struct receipt_handle *handle,
+                         struct change_invisible_reply_header *out)
+{
+    return lite_change(b->lite, h, handle, out);
+}
+
+void broker_topic_queues(struct broker *b, struct slice topic, broker_queues_done *done, void *ctx)
+{
+    if (b->stopping) done(ctx, false, NULL, 0);
+    else topic_queues_get(b->topic_queues, topic, done, ctx);
 }
 
 /* --- start --- */
@@ -206,7 +233,9 @@ static err_t open_store(struct broker *b)
         },
         .store_host = b->advertised, .arrived = on_arrived, .arrived_ctx = b, .mono_us = b->options.mono_us,
     };
-    return store_open(&o, b->options.fs, b->tasks, &b->store);
+    err_t e = store_open(&o, b->options.fs, b->tasks, &b->store);
+    if (!e) b->log_max_at_start = store_log_max(b->store);
+    return e;
 }
 
 static err_t open_meta(struct broker *b, const char *folder)
@@ -325,6 +354,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->trace_on = b->cfg->broker.trace_on ? SLICE("true") : SLICE("false");
     random_init(&b->random, options->seed);
     members_init(&b->members, b->tasks, &b->cfg->broker.subscription_consistency, on_group_changed, on_view_changed, b);
+    b->guests = GUESTS_EMPTY;
     hold_init(&b->hold, b->tasks);
     list_init(&b->disk_waits);
     cold_control_init(&b->cold);
@@ -349,6 +379,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     timer_start(b->tasks, &b->scan, SCAN_MS);
     b->levels = levels_new(b);
     if (b->cfg->store.timer_wheel) b->timed = timed_new(b);
+    b->lite = lite_new(b);
     e = pop_new(b, &b->pop);
     if (e) {
         err_drop(broker_free(b), "the first error is told");
@@ -407,6 +438,7 @@ err_t broker_free(struct broker *b)
     transactions_end(b->transactions);
     timed_stop(b->timed);
     pop_stop(b->pop);
+    lite_stop(b->lite);
     hold_done(&b->hold);
     cold_control_end(b);
     disk_end(b);   /* also for those whom their waking sent there */
@@ -417,6 +449,7 @@ err_t broker_free(struct broker *b)
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
     rpc_listener_close(b->local);
+    lite_free(b->lite);
     err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
@@ -425,6 +458,7 @@ err_t broker_free(struct broker *b)
     collector_free(b->collector);
     metrics_done(&b->metrics);
     members_done(&b->members);
+    guests_done(&b->guests);
     locks_done(&b->locks);
     cold_control_done(&b->cold);
     quotas_done(&b->quotas);

@@ -86,6 +86,12 @@ static void put_address(const struct broker *b, const char *host, int32_t port, 
     else snprintf(out, 320, "%s", addr_format(&a, text));
 }
 
+void registration_addresses(const struct broker *b, char address[static REGISTRATION_ADDRESS_MAX], char ha[static REGISTRATION_ADDRESS_MAX])
+{
+    put_address(b, NULL, b->advertised.port, address);
+    put_address(b, b->cfg->broker.ip2, b->cfg->store.ha_port, ha);
+}
+
 /* --- rounds --- */
 
 static void end_part(struct round *round)
@@ -166,8 +172,7 @@ static void register_everywhere(struct registration *r, int64_t timeout_ms, void
     encode_body(r, &body);
     map_done(&r->changed);
     r->all = false;
-    put_address(b, NULL, b->advertised.port, address);
-    put_address(b, b->cfg->broker.ip2, b->cfg->store.ha_port, ha);
+    registration_addresses(b, address, ha);
     struct register_broker_header h = {
         .broker_addr = slice_text(address), .broker_id = b->cfg->broker.id, .broker_name = slice_text(b->cfg->broker.name),
         .cluster_name = slice_text(b->cfg->broker.cluster), .ha_server_addr = slice_text(ha),

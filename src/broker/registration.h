@@ -24,6 +24,9 @@ void registration_configured(struct registration *r);
 struct rpc_peer *registration_names(const struct registration *r);
 /* Tells what has changed now; `done` runs at the end of that round. */
 void registration_now(struct registration *r, void (*done)(void *ctx), void *ctx);
+enum { REGISTRATION_ADDRESS_MAX = 320 };
+/* "host:port" as name servers and replicas are told. */
+void registration_addresses(const struct broker *b, char address[static REGISTRATION_ADDRESS_MAX], char ha[static REGISTRATION_ADDRESS_MAX]);
 /* A name server has the broker in its routes, or there is none to tell. */
 bool registration_is_known(const struct registration *r);
 /* The broker goes: tells it, and stops registering. `done` runs when each name server has answered, or did not in time. */

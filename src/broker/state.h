@@ -13,6 +13,7 @@
 #include "broker/intake/quota.h"
 #include "broker/intake/refusals.h"
 #include "broker/locks/locks.h"
+#include "broker/members/guests.h"
 #include "broker/members/members.h"
 #include "broker/stats/stats.h"
 #include "meta/delay_offsets.h"
@@ -30,6 +31,7 @@
 
 struct collector;
 struct levels;
+struct lite;
 struct topic_queues;
 struct pop;
 struct registration;
@@ -44,11 +46,13 @@ struct broker {
     const struct config *cfg;           /* options.config, for reading */
     struct tasks *tasks;
     struct store *store;
+    int64_t log_max_at_start;           /* where the log ended when it was opened */
     struct topics *topics;
     struct groups *groups;
     struct offsets *offsets;
     struct filters *filters;
     struct members members;
+    struct guests guests;               /* consumers of proxies */
     struct hold hold;
     struct list disk_waits;             /* struct disk_wait: requests that wait for the disk */
     struct cold_control cold;
@@ -71,6 +75,7 @@ struct broker {
     struct request_modes *request_modes;
     struct topic_queues *topic_queues;  /* of all brokers, for those that ask what to read */
     struct pop *pop;
+    struct lite *lite;
     struct locks locks;
     struct quotas quotas;
     struct refusals refusals;
@@ -120,6 +125,18 @@ void broker_look(struct broker *b);
 void broker_topic_deleted(struct broker *b, struct slice topic);
 void broker_group_deleted(struct broker *b, struct slice group);
 void broker_offset_reset(struct broker *b, struct slice topic, struct slice group, int32_t queue_id, int64_t queue_offset);
+/* Acknowledgements and changed times of lite topics: lite_ack(), lite_change(). */
+struct ack_header;
+struct change_invisible_header;
+struct change_invisible_reply_header;
+struct receipt_handle;
+err_t broker_lite_ack(struct broker *b, const struct ack_header *h, const struct receipt_handle *handle) MUST_CHECK;
+err_t broker_lite_change(struct broker *b, const struct change_invisible_header *h, const struct receipt_handle *handle,
+                         struct change_invisible_reply_header *out) MUST_CHECK;
+/* Which queues of a topic are to be read, on all brokers, sorted by broker and number: tells now or later. known false: nobody knows. */
+struct message_queue;
+typedef void broker_queues_done(void *ctx, bool known, const struct message_queue *queues, size_t count);
+void broker_topic_queues(struct broker *b, struct slice topic, broker_queues_done *done, void *ctx);
 /* When old files go, as configured. */
 struct clean_options broker_clean_rules(const struct config *cfg);
 

@@ -146,3 +146,13 @@ static const struct bean_field readable_rows[] = {
     ROW(group_readable, topic, "topic", text, NULL),
 };
 const struct bean group_readable_bean = BEAN(struct group_readable, readable_rows, NULL);
+
+struct slice group_config_attribute(const struct group_config *g, struct slice key)
+{
+    for (size_t i = 0; i < g->attributes.count; i++) {
+        struct slice name = g->attributes.items[i].key;
+        if (slice_starts(name, SLICE("+"))) name = slice_skip(name, 1);   /* as an administrator wrote it, in files of before */
+        if (slice_eq(name, key)) return g->attributes.items[i].value;
+    }
+    return (struct slice){NULL, 0};
+}

@@ -88,4 +88,7 @@ extern const struct bean group_readable_bean;
 /* What a group is that nobody configured; the name is the caller's to set. */
 extern const struct group_config group_config_default;
 
+/* The value of an attribute, p NULL when there is none. */
+struct slice group_config_attribute(const struct group_config *g, struct slice key);
+
 #endif

@@ -37,7 +37,7 @@ struct cursor {
     bool broken;
 };
 
-static struct slice take(struct cursor *c, size_t n)
+static inline struct slice take(struct cursor *c, size_t n)
 {
     if (c->broken || n > c->left) {
         c->broken = true;
@@ -49,19 +49,23 @@ static struct slice take(struct cursor *c, size_t n)
     return s;
 }
 
-static uint32_t take_number(struct cursor *c, size_t width)
+static inline uint32_t take_u32(struct cursor *c)
 {
-    struct slice s = take(c, width);
-    uint32_t v = 0;
-    for (size_t i = 0; i < s.n; i++) v = v << 8 | s.p[i];
-    return v;
+    struct slice s = take(c, 4);
+    return s.n ? get_be32(s.p) : 0;
+}
+
+static inline uint16_t take_u16(struct cursor *c)
+{
+    struct slice s = take(c, 2);
+    return s.n ? get_be16(s.p) : 0;
 }
 
 static err_t decode_fields(struct cursor *c, struct frame *out)
 {
     while (c->left && !c->broken) {
-        struct slice name = take(c, take_number(c, 2));
-        struct slice value = take(c, take_number(c, 4));
+        struct slice name = take(c, take_u16(c));
+        struct slice value = take(c, take_u32(c));
         if (c->broken) break;
         if (!name.n || !value.n) continue;   /* the original reads both as null */
         if (out->count == FRAME_FIELDS_MAX) return err_new(ERR_FRAME, "more than %d header fields", FRAME_FIELDS_MAX);
@@ -73,15 +77,15 @@ static err_t decode_fields(struct cursor *c, struct frame *out)
 static err_t decode_binary(struct slice header, struct frame *out)
 {
     struct cursor c = {header.p, header.n, false};
-    out->code = (int16_t)take_number(&c, 2);
-    uint32_t language = take_number(&c, 1);
-    out->language = language < LANGUAGES ? (enum language)language : LANGUAGE_UNKNOWN;
-    out->version = (int16_t)take_number(&c, 2);
-    out->opaque = (int32_t)take_number(&c, 4);
-    out->flag = (int32_t)take_number(&c, 4);
-    struct slice remark = take(&c, take_number(&c, 4));
+    out->code = (int16_t)take_u16(&c);
+    struct slice language = take(&c, 1);
+    out->language = language.n && language.p[0] < LANGUAGES ? (enum language)language.p[0] : LANGUAGE_UNKNOWN;
+    out->version = (int16_t)take_u16(&c);
+    out->opaque = (int32_t)take_u32(&c);
+    out->flag = (int32_t)take_u32(&c);
+    struct slice remark = take(&c, take_u32(&c));
     if (remark.n) out->remark = remark;
-    struct slice fields = take(&c, take_number(&c, 4));
+    struct slice fields = take(&c, take_u32(&c));
     if (c.broken) return err_new(ERR_FRAME, "the binary header is cut short");
     c = (struct cursor){fields.p, fields.n, false};
     return decode_fields(&c, out);

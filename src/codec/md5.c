@@ -10,26 +10,49 @@ static const uint32_t sines[64] = {
     0xd9d4d039, 0xe6db99e5, 0x1fa27cf8, 0xc4ac5665, 0xf4292244, 0x432aff97, 0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d,
     0x85845dd1, 0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
 };
-static const uint8_t turns[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-static uint32_t get_le32(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
+static uint32_t get_le32(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap32(v);
+#endif
+    return v;
+}
 
+/* The four functions of RFC 1321; the first two with one operation less than there. */
+#define F(x, y, z) ((z) ^ ((x) & ((y) ^ (z))))
+#define G(x, y, z) ((y) ^ ((z) & ((x) ^ (y))))
+#define H(x, y, z) ((x) ^ (y) ^ (z))
+#define I(x, y, z) ((y) ^ ((x) | ~(z)))
+
+#define STEP(f, a, b, c, d, k, i, turn)                    \
+    (a) += f(b, c, d) + words[(k) % 16] + sines[i];        \
+    (a) = (b) + ((a) << (turn) | (a) >> (32 - (turn)))
+
+/* Four steps of a round that takes every `by`-th word. */
+#define FOUR(f, i, first, by, t1, t2, t3, t4)                    \
+    STEP(f, a, b, c, d, (first) + (by) * (i), i, t1);            \
+    STEP(f, d, a, b, c, (first) + (by) * ((i) + 1), (i) + 1, t2); \
+    STEP(f, c, d, a, b, (first) + (by) * ((i) + 2), (i) + 2, t3); \
+    STEP(f, b, c, d, a, (first) + (by) * ((i) + 3), (i) + 3, t4)
+
+#define ROUND(f, i, first, by, t1, t2, t3, t4)            \
+    FOUR(f, i, first, by, t1, t2, t3, t4);                \
+    FOUR(f, (i) + 4, first, by, t1, t2, t3, t4);          \
+    FOUR(f, (i) + 8, first, by, t1, t2, t3, t4);          \
+    FOUR(f, (i) + 12, first, by, t1, t2, t3, t4)
+
+/* Written out: every receive of a gRPC client computes one of each body. */
 static void mix(uint32_t state[static 4], const uint8_t *block)
 {
-    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
-    for (uint32_t i = 0; i < 64; i++) {
-        uint32_t f, k;
-        if (i < 16) f = (b & c) | (~b & d), k = i;
-        else if (i < 32) f = (d & b) | (~d & c), k = (5 * i + 1) % 16;
-        else if (i < 48) f = b ^ c ^ d, k = (3 * i + 5) % 16;
-        else f = c ^ (b | ~d), k = (7 * i) % 16;
-        f += a + sines[i] + get_le32(block + 4 * k);
-        a = d;
-        d = c;
-        c = b;
-        uint8_t turn = turns[i / 16][i % 4];
-        b += f << turn | f >> (32 - turn);
-    }
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3], words[16];
+    for (int i = 0; i < 16; i++) words[i] = get_le32(block + 4 * i);
+    ROUND(F, 0, 0, 1, 7, 12, 17, 22);
+    ROUND(G, 16, 1, 5, 5, 9, 14, 20);
+    ROUND(H, 32, 5, 3, 4, 11, 16, 23);
+    ROUND(I, 48, 0, 7, 6, 10, 15, 21);
     state[0] += a;
     state[1] += b;
     state[2] += c;

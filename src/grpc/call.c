@@ -7,26 +7,45 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIELD_OVERHEAD = 32, TEXT_MAX = 256 };   /* what a header counts besides its bytes: RFC 9113, 6.5.2 */
+enum { FIELD_OVERHEAD = 32, TEXT_MAX = 256, FIRST_BYTES = 768 };   /* what a header counts besides its bytes: RFC 9113, 6.5.2 */
 
+/* Before the bytes of name and value in the call's headers. */
 struct field {
-    size_t name, name_n, value, value_n;   /* in the call's text */
+    uint32_t name_n, value_n;
 };
 
 /* --- headers --- */
 
-static size_t fields(const struct grpc_call *k) { return k->fields.n / sizeof(struct field); }
-static const struct field *field_at(const struct grpc_call *k, size_t i) { return (const struct field *)(const void *)k->fields.p + i; }
+#define KNOWN(name) {(const uint8_t *)(name), sizeof(name) - 1}
+static const struct slice known_names[KNOWN_HEADERS] = {
+    [HEADER_METHOD] = KNOWN(":method"), [HEADER_PATH] = KNOWN(":path"), [HEADER_CONTENT_TYPE] = KNOWN("content-type"),
+    [HEADER_TIMEOUT] = KNOWN("grpc-timeout"), [HEADER_ENCODING] = KNOWN("grpc-encoding"), [HEADER_ACCEPTS] = KNOWN("grpc-accept-encoding"),
+};
+#undef KNOWN
+
+static void note_known(struct grpc_call *k, struct slice name, size_t value_n)
+{
+    for (int i = 0; i < KNOWN_HEADERS; i++)
+        if (slice_eq(name, known_names[i])) k->known[i] = (struct grpc_known){(uint32_t)(k->headers.n - value_n), (uint32_t)value_n, true};
+}
+
+static struct slice known(const struct grpc_call *k, enum known_header which)
+{
+    const struct grpc_known *h = &k->known[which];
+    return h->there ? slice_of(k->headers.p + h->at, h->n) : (struct slice){NULL, 0};
+}
 
 void grpc_call_add_field(struct grpc_call *k, struct slice name, struct slice value)
 {
-    size_t kept = k->text.n + fields(k) * FIELD_OVERHEAD;
-    if (kept + name.n + value.n + FIELD_OVERHEAD > k->conn->server->options.max_header_bytes) k->too_long = true;
+    k->header_bytes += name.n + value.n + FIELD_OVERHEAD;
+    if (k->header_bytes > k->conn->server->options.max_header_bytes) k->too_long = true;
     if (k->too_long) return;
-    struct field f = {k->text.n, name.n, k->text.n + name.n, value.n};
-    buf_put_slice(&k->text, name);
-    buf_put_slice(&k->text, value);
-    buf_put(&k->fields, &f, sizeof f);
+    struct field f = {(uint32_t)name.n, (uint32_t)value.n};
+    if (!k->headers.cap) buf_reserve(&k->headers, FIRST_BYTES);
+    buf_put(&k->headers, &f, sizeof f);
+    buf_put_slice(&k->headers, name);
+    buf_put_slice(&k->headers, value);
+    note_known(k, name, value.n);
 }
 
 static struct slice find_attribute(const struct grpc_conn *c, const char *name)
@@ -42,12 +61,14 @@ static struct slice find_attribute(const struct grpc_conn *c, const char *name)
 
 struct slice grpc_call_header(const struct grpc_call *k, const char *name)
 {
-    struct slice wanted = slice_text(name);
-    for (size_t i = fields(k); i--;) {   /* of several the last counts */
-        const struct field *f = field_at(k, i);
-        if (slice_eq(slice_of(k->text.p + f->name, f->name_n), wanted)) return slice_of(k->text.p + f->value, f->value_n);
+    struct slice wanted = slice_text(name), found = {NULL, 0};
+    struct field f;
+    for (const uint8_t *p = k->headers.p, *end = p ? p + k->headers.n : p; p < end; p += f.name_n + f.value_n) {   /* of several the last counts */
+        memcpy(&f, p, sizeof f);
+        p += sizeof f;
+        if (slice_eq(slice_of(p, f.name_n), wanted)) found = slice_of(p + f.name_n, f.value_n);
     }
-    return find_attribute(k->conn, name);
+    return found.p ? found : find_attribute(k->conn, name);
 }
 
 /* --- life --- */
@@ -81,13 +102,13 @@ void grpc_call_free(struct grpc_call *k)
 {
     if (take_back(k)) k->service->gone(k->service->ctx, k);
     struct grpc_conn *c = k->conn;
+    if (c->opening == k) c->opening = NULL;
     timer_stop(&c->server->loop->tasks, &k->timer);
     grpc_call_drop_output(k);
     c->unfinished -= k->in.n;
     if (k->opened && !--c->open_calls) c->quiet_ms = tasks_mono_ms(&c->server->loop->tasks);
     list_remove(&k->node);
-    buf_done(&k->text);
-    buf_done(&k->fields);
+    buf_done(&k->headers);
     buf_done(&k->in);
     buf_done(&k->status_text);
     free(k);
@@ -152,10 +173,10 @@ static void set_deadline(struct grpc_call *k, int64_t timeout_ms)
 /* True: it is no call that a service could have, and has been answered. */
 static bool refuse(struct grpc_call *k)
 {
-    struct slice encoding = grpc_call_header(k, "grpc-encoding");
+    struct slice encoding = known(k, HEADER_ENCODING);
     if (k->too_long) grpc_call_refuse(k, "431", GRPC_RESOURCE_EXHAUSTED, "the headers are too long");
-    else if (!slice_eq(grpc_call_header(k, ":method"), SLICE("POST"))) grpc_call_refuse(k, "405", GRPC_INTERNAL, "only POST is a call");
-    else if (!is_grpc_content(grpc_call_header(k, "content-type")))
+    else if (!slice_eq(known(k, HEADER_METHOD), SLICE("POST"))) grpc_call_refuse(k, "405", GRPC_INTERNAL, "only POST is a call");
+    else if (!is_grpc_content(known(k, HEADER_CONTENT_TYPE)))
         grpc_call_refuse(k, "415", GRPC_INTERNAL, "the content-type is not application/grpc");
     else if (encoding.p && !slice_eq(encoding, SLICE("identity")) && !slice_eq(encoding, SLICE("gzip")))
         grpc_call_refuse(k, "200", GRPC_UNIMPLEMENTED, "messages may be packed with gzip only");
@@ -165,14 +186,14 @@ static bool refuse(struct grpc_call *k)
 static void refuse_method(struct grpc_call *k)
 {
     char text[TEXT_MAX];
-    struct slice path = grpc_call_header(k, ":path");
+    struct slice path = known(k, HEADER_PATH);
     snprintf(text, sizeof text, "there is no method %.*s", path.n < TEXT_MAX / 2 ? (int)path.n : TEXT_MAX / 2, (const char *)path.p);
     grpc_call_refuse(k, "200", GRPC_UNIMPLEMENTED, text);
 }
 
 void grpc_call_open(struct grpc_call *k)
 {
-    struct slice name, method, timeout = grpc_call_header(k, "grpc-timeout");
+    struct slice name, method, timeout = known(k, HEADER_TIMEOUT);
     int64_t timeout_ms = 0;
     k->opened = true;
     k->begun_ms = tasks_mono_ms(&k->conn->server->loop->tasks);
@@ -182,9 +203,9 @@ void grpc_call_open(struct grpc_call *k)
         grpc_call_refuse(k, "200", GRPC_INTERNAL, "grpc-timeout cannot be read");
         return;
     }
-    k->zipped = slice_eq(grpc_call_header(k, "grpc-encoding"), SLICE("gzip"));
-    k->packs = k->zipped && list_has(grpc_call_header(k, "grpc-accept-encoding"), SLICE("gzip"));
-    const struct grpc_service *service = path_split(grpc_call_header(k, ":path"), &name, &method) ? find_service(k->conn->server, name) : NULL;
+    k->zipped = slice_eq(known(k, HEADER_ENCODING), SLICE("gzip"));
+    k->packs = k->zipped && list_has(known(k, HEADER_ACCEPTS), SLICE("gzip"));
+    const struct grpc_service *service = path_split(known(k, HEADER_PATH), &name, &method) ? find_service(k->conn->server, name) : NULL;
     if (!service) {
         refuse_method(k);
         return;

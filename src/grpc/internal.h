@@ -48,6 +48,7 @@ struct grpc_conn {
     struct addr remote, local;
     struct buf attributes;               /* of the PROXY header: "name\0value\0" each */
     struct list calls;
+    struct grpc_call *opening;           /* whose headers are coming; NULL: nobody's that we keep */
     size_t open_calls;                   /* whose headers are in and that are not closed */
     size_t unsent;                       /* bytes in the calls' queues */
     size_t promised;                     /* bytes of large messages, for which windows are open */
@@ -77,6 +78,15 @@ struct outgoing {
     struct pinned parts[];
 };
 
+/* Headers that every call is looked at for. */
+enum known_header { HEADER_METHOD, HEADER_PATH, HEADER_CONTENT_TYPE, HEADER_TIMEOUT, HEADER_ENCODING, HEADER_ACCEPTS, KNOWN_HEADERS };
+
+/* Where the last value of one stands in the call's headers. */
+struct grpc_known {
+    uint32_t at, n;
+    bool there;
+};
+
 struct grpc_call {
     struct list_node node;               /* in the connection's calls, in the order of their beginning */
     struct grpc_conn *conn;
@@ -86,8 +96,9 @@ struct grpc_call {
     int64_t deadline_ms;
     int64_t begun_ms;                    /* mono_ms of its headers */
     struct timer timer;
-    struct buf text;                     /* names and values of the headers */
-    struct buf fields;                   /* of struct field */
+    struct buf headers;                  /* struct field, name and value of each */
+    size_t header_bytes;                 /* as a client counts them */
+    struct grpc_known known[KNOWN_HEADERS];
     bool too_long;                       /* more headers than allowed; the rest is not kept */
     bool opened;                         /* the headers are in */
     bool over;                           /* the service does not have it any more */

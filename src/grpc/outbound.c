@@ -4,10 +4,9 @@
 #include "grpc/words.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { PREFIX_BYTES = 5, COPY_BELOW = 1024, PACK_FROM = 1024, STATUS_DIGITS = 12, HEADERS_MAX = 6 };
+enum { PREFIX_BYTES = 5, COPY_BELOW = 1024, PACK_FROM = 1024, HEADERS_MAX = 6 };
 
 /* --- the queue of messages --- */
 
@@ -100,27 +99,33 @@ void grpc_call_reset(struct grpc_call *k, uint32_t code)
 
 /* --- headers --- */
 
-static nghttp2_nv header(const char *name, struct slice value)
+/* Both live as long as the process: nothing is copied. */
+static nghttp2_nv constant(struct slice name, const char *value)
 {
-    return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value.p, strlen(name), value.n, NGHTTP2_NV_FLAG_NO_COPY_NAME};
+    return (nghttp2_nv){(uint8_t *)name.p, (uint8_t *)value, name.n, strlen(value), NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
-static size_t add_status(struct grpc_call *k, nghttp2_nv *out, char digits[static STATUS_DIGITS])
+static const char *const status_digits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
+
+static size_t add_status(struct grpc_call *k, nghttp2_nv *out)
 {
-    snprintf(digits, STATUS_DIGITS, "%d", (int)k->status);
-    out[0] = header("grpc-status", slice_text(digits));
+    assert((size_t)k->status < sizeof status_digits / sizeof *status_digits);
+    out[0] = constant(SLICE("grpc-status"), status_digits[k->status]);
     if (!k->status_text.n) return 1;
-    out[1] = header("grpc-message", buf_slice(&k->status_text));
+    out[1] = constant(SLICE("grpc-message"), "");
+    out[1].value = k->status_text.p;
+    out[1].valuelen = k->status_text.n;
+    out[1].flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;
     return 2;
 }
 
 static size_t add_first(struct grpc_call *k, nghttp2_nv *out, const char *http_status)
 {
-    out[0] = header(":status", slice_text(http_status));
-    out[1] = header("content-type", SLICE("application/grpc"));
-    out[2] = header("grpc-accept-encoding", SLICE("identity,gzip"));
+    out[0] = constant(SLICE(":status"), http_status);
+    out[1] = constant(SLICE("content-type"), "application/grpc");
+    out[2] = constant(SLICE("grpc-accept-encoding"), "identity,gzip");
     if (!k->packs) return 3;
-    out[3] = header("grpc-encoding", SLICE("gzip"));
+    out[3] = constant(SLICE("grpc-encoding"), "gzip");
     return 4;
 }
 
@@ -128,9 +133,8 @@ static size_t add_first(struct grpc_call *k, nghttp2_nv *out, const char *http_s
 static void submit_status_alone(struct grpc_call *k, const char *http_status)
 {
     nghttp2_nv headers[HEADERS_MAX];
-    char digits[STATUS_DIGITS];
     size_t n = add_first(k, headers, http_status);
-    n += add_status(k, headers + n, digits);
+    n += add_status(k, headers + n);
     k->answered = true;
     nghttp2_submit_response(k->conn->session, k->id, headers, n, NULL);
 }
@@ -138,8 +142,7 @@ static void submit_status_alone(struct grpc_call *k, const char *http_status)
 static void submit_trailers(struct grpc_call *k)
 {
     nghttp2_nv headers[2];
-    char digits[STATUS_DIGITS];
-    nghttp2_submit_trailer(k->conn->session, k->id, headers, add_status(k, headers, digits));
+    nghttp2_submit_trailer(k->conn->session, k->id, headers, add_status(k, headers));
 }
 
 static void submit_messages(struct grpc_call *k)

@@ -79,15 +79,17 @@ static bool is_request(const nghttp2_frame *f) { return f->hd.type == NGHTTP2_HE
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, void *ctx)
 {
-    if (is_request(f)) nghttp2_session_set_stream_user_data(session, f->hd.stream_id, grpc_call_new(ctx, f->hd.stream_id));
+    struct grpc_conn *c = ctx;
+    c->opening = is_request(f) ? grpc_call_new(c, f->hd.stream_id) : NULL;
+    if (c->opening) nghttp2_session_set_stream_user_data(session, f->hd.stream_id, c->opening);
     return 0;
 }
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name, size_t name_n, const uint8_t *value, size_t value_n,
                      uint8_t flags, void *ctx)
 {
-    (void)flags, (void)ctx;
-    struct grpc_call *k = is_request(f) ? call_of(session, f->hd.stream_id) : NULL;
+    (void)session, (void)f, (void)flags;
+    struct grpc_call *k = ((struct grpc_conn *)ctx)->opening;
     if (k) grpc_call_add_field(k, slice_of(name, name_n), slice_of(value, value_n));
     return 0;
 }

@@ -1,17 +1,46 @@
 #include "meta/attributes.h"
 
-/* ATTRIBUTE(key, may it be changed later, values in the original's order; NULL: a number >= -1) */
-static const struct {
+#include <strings.h>
+
+enum { MONTH_MINUTES = 30 * 24 * 60 };
+
+/* What a value has to be: one of a set, a number within limits, "true" or "false", or any text. */
+enum value_kind { ONE_OF, NUMBER, TRUTH, TEXT };
+
+struct rule {
     const char *key;
-    bool changeable;
-    const char *values;
-} known[] = {
-    {"queue.type", false, "BatchCQ, SimpleCQ"},
-    {"cleanup.policy", false, "COMPACTION, DELETE"},
-    {"message.type", true, "UNSPECIFIED, MIXED, TRANSACTION, PRIORITY, FIFO, DELAY, LITE, NORMAL"},
-    {"reserve.time", true, NULL},
+    bool changeable;             /* later, too */
+    enum value_kind kind;
+    const char *values;          /* ONE_OF: in the original's order */
+    int64_t least, most;         /* NUMBER */
 };
-enum { KNOWN = sizeof known / sizeof *known };
+
+static const struct rule topic_rules[] = {
+    {"queue.type", false, ONE_OF, "BatchCQ, SimpleCQ", 0, 0},
+    {"cleanup.policy", false, ONE_OF, "COMPACTION, DELETE", 0, 0},
+    {"lite.topic.expiration", true, NUMBER, NULL, -1, MONTH_MINUTES},
+    {"message.type", true, ONE_OF, "UNSPECIFIED, MIXED, TRANSACTION, PRIORITY, FIFO, DELAY, LITE, NORMAL", 0, 0},
+    {"reserve.time", true, NUMBER, NULL, -1, INT64_MAX},
+};
+
+static const struct rule group_rules[] = {
+    {"lite.bind.topic", true, TEXT, NULL, 0, 0},
+    {"lite.sub.client.max.event.cnt", true, NUMBER, NULL, 10, INT64_MAX},
+    {"lite.sub.client.quota", true, NUMBER, NULL, -1, INT64_MAX},
+    {"lite.sub.model", true, ONE_OF, "Shared, Exclusive", 0, 0},
+    {"lite.sub.reset.offset.exclusive", true, TRUTH, NULL, 0, 0},
+    {"lite.sub.reset.offset.unsubscribe", true, TRUTH, NULL, 0, 0},
+    {"lite.sub.wildcard", true, TEXT, NULL, 0, 0},
+    {"priority.factor", true, NUMBER, NULL, 0, 100},
+};
+
+static const struct rule_set {
+    const struct rule *rules;
+    size_t count;
+} rule_sets[] = {
+    [ATTRIBUTES_OF_TOPIC] = {topic_rules, sizeof topic_rules / sizeof *topic_rules},
+    [ATTRIBUTES_OF_GROUP] = {group_rules, sizeof group_rules / sizeof *group_rules},
+};
 
 static struct pair *find(const struct attributes *a, struct slice key)
 {
@@ -58,6 +87,9 @@ err_t attribute_edits_parse(struct slice text, struct arena *arena, struct attri
     return NULL;
 }
 
+/* Whatever the case of its letters. */
+static bool slice_is_word(struct slice s, const char *word) { return s.n == strlen(word) && !strncasecmp((const char *)s.p, word, s.n); }
+
 static bool in_values(const char *values, struct slice value)
 {
     struct slice rest = slice_text(values), part;
@@ -66,36 +98,53 @@ static bool in_values(const char *values, struct slice value)
     return false;
 }
 
-static err_t check_value(int row, struct slice value)
+static err_t check_number(const struct rule *rule, struct slice value)
 {
     int64_t number;
-    if (known[row].values) {
-        if (in_values(known[row].values, value)) return NULL;
-        return err_new(ERR_REFUSED, "value is not in set: [%s]", known[row].values);
-    }
     if (!slice_to_i64(value, &number)) return err_new(ERR_REFUSED, "For input string: \"%.*s\"", SLICE_ARG(value));
-    if (number < -1) return err_new(ERR_REFUSED, "value is not in range(-1, 9223372036854775807)");
+    if (number >= rule->least && number <= rule->most) return NULL;
+    return err_new(ERR_REFUSED, "value is not in range(%lld, %lld)", (long long)rule->least, (long long)rule->most);
+}
+
+static err_t check_value(const struct rule *rule, struct slice value)
+{
+    switch (rule->kind) {
+    case ONE_OF:
+        if (in_values(rule->values, value)) return NULL;
+        return err_new(ERR_REFUSED, "value is not in set: [%s]", rule->values);
+    case NUMBER: return check_number(rule, value);
+    case TRUTH:
+        if (slice_is_word(value, "true") || slice_is_word(value, "false")) return NULL;
+        return err_new(ERR_REFUSED, "boolean attribute format is wrong.");
+    case TEXT: break;
+    }
     return NULL;
 }
 
-/* One edit against the topic as it is. */
-static err_t check_edit(const struct attributes *now, struct slice key, bool removes, struct slice value)
+static const struct rule *find_rule(const struct rule_set *set, struct slice key)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (slice_eq(key, slice_text(set->rules[i].key))) return &set->rules[i];
+    return NULL;
+}
+
+/* One edit against the topic or group as it is. */
+static err_t check_edit(const struct rule_set *set, const struct attributes *now, struct slice key, bool removes, struct slice value)
 {
     bool there = find(now, key);
     if (!now && removes)
         return err_new(ERR_REFUSED, "only add attribute is supported while creating topic. key: %.*s", SLICE_ARG(key));
     if (removes && !there) return err_new(ERR_REFUSED, "attempt to delete a nonexistent key: %.*s", SLICE_ARG(key));
-    int row = 0;
-    while (row < KNOWN && !slice_eq(key, slice_text(known[row].key))) row++;
-    if (row == KNOWN) return err_new(ERR_REFUSED, "unsupported key: %.*s", SLICE_ARG(key));
-    if (there && !known[row].changeable)
+    const struct rule *rule = find_rule(set, key);
+    if (!rule) return err_new(ERR_REFUSED, "unsupported key: %.*s", SLICE_ARG(key));
+    if (there && !rule->changeable)
         return err_new(ERR_REFUSED, "attempt to update an unchangeable attribute. key: %.*s", SLICE_ARG(key));
-    return removes ? NULL : check_value(row, value);
+    return removes ? NULL : check_value(rule, value);
 }
 
 static struct slice real_key(struct slice signed_key) { return slice_skip(signed_key, 1); }
 
-static err_t check_edits(const struct attributes *now, const struct attributes *edits)
+static err_t check_edits(const struct rule_set *set, const struct attributes *now, const struct attributes *edits)
 {
     for (size_t i = 0; i < edits->pairs.count; i++) {
         struct slice sign = edits->pairs.items[i].key, key = real_key(sign);
@@ -104,7 +153,7 @@ static err_t check_edits(const struct attributes *now, const struct attributes *
             if (slice_eq(real_key(edits->pairs.items[k].key), key))
                 return err_new(ERR_REFUSED, "alter duplication key. key: %.*s", SLICE_ARG(key));
         if (sign.p[0] != '+' && sign.p[0] != '-') return err_new(ERR_REFUSED, "wrong format key: %.*s", SLICE_ARG(key));
-        err_t e = check_edit(now, key, sign.p[0] == '-', edits->pairs.items[i].value);
+        err_t e = check_edit(set, now, key, sign.p[0] == '-', edits->pairs.items[i].value);
         if (e) return e;
     }
     return NULL;
@@ -117,10 +166,11 @@ static bool edited(const struct attributes *edits, struct slice key)
     return false;
 }
 
-err_t attributes_edit(const struct attributes *now, const struct attributes *edits, struct arena *arena, struct attributes *out)
+err_t attributes_edit(enum attributes_of of, const struct attributes *now, const struct attributes *edits, struct arena *arena,
+                      struct attributes *out)
 {
     struct attributes result = {{NULL, 0}};
-    err_t e = check_edits(now, edits);
+    err_t e = check_edits(&rule_sets[of], now, edits);
     for (size_t i = 0; !e && now && i < now->pairs.count; i++) {
         struct pair *p = &now->pairs.items[i];
         if (!edited(edits, p->key)) e = add(&result, p->key, p->value, arena);

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "codec/lmq.h"
+#include "meta/attributes.h"
 #include "meta/names.h"
 #include "meta/topics.h"
 
@@ -262,17 +263,35 @@ const struct group *groups_find_or_create(struct groups *g, struct slice name)
     return group;
 }
 
+/* The attributes that the group will have. */
+static err_t edit_attributes(const struct group *now, struct group_config *config, struct arena *arena)
+{
+    struct attributes current = {{NULL, 0}}, result;
+    struct attributes edits = {{config->attributes.items, config->attributes.count}};
+    if (now) current.pairs.items = now->config.attributes.items, current.pairs.count = now->config.attributes.count;
+    err_t e = attributes_edit(ATTRIBUTES_OF_GROUP, now ? &current : NULL, &edits, arena, &result);
+    if (e) return e;
+    config->attributes.items = result.pairs.items;
+    config->attributes.count = result.pairs.count;
+    return NULL;
+}
+
 err_t groups_set(struct groups *g, const struct group_config *wanted)
 {
     if (g->light && name_is_lmq(wanted->name)) return NULL;
     err_t e = group_name_check(wanted->name);
     if (!e && (wanted->retry_queues < 0 || wanted->retry_queues > TOPIC_QUEUES_MAX))
         e = err_new(ERR_INVALID, "retryQueueNums must be between 0 and %d, not %d", TOPIC_QUEUES_MAX, wanted->retry_queues);
-    if (e) return e;
-    put(g, wanted);
-    log_info("group.set group=\"%.*s\"", SLICE_ARG(wanted->name));
-    changed(g);
-    return NULL;
+    struct group_config config = *wanted;
+    struct arena arena = ARENA_EMPTY;
+    if (!e) e = edit_attributes(map_get(&g->map, wanted->name), &config, &arena);
+    if (!e) {
+        put(g, &config);
+        log_info("group.set group=\"%.*s\"", SLICE_ARG(wanted->name));
+        changed(g);
+    }
+    arena_done(&arena);
+    return e;
 }
 
 void groups_disable(struct groups *g, struct slice name)

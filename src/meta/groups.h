@@ -33,7 +33,8 @@ const struct group *groups_find(const struct groups *g, struct slice name);
 /* The group; made with defaults when it is not there and may be. NULL: not there, and cannot be made (off, or a bad name). */
 const struct group *groups_find_or_create(struct groups *g, struct slice name);
 
-/* An administrator's request; for a light group nothing happens. Errors: INVALID (name, number of retry queues). */
+/* An administrator's request; for a light group nothing happens. `wanted->attributes` holds edits (keys with + or -, see attributes.h).
+ * Errors: INVALID (name, number of retry queues), REFUSED (attributes). */
 err_t groups_set(struct groups *g, const struct group_config *wanted) MUST_CHECK;
 /* The group may not consume any more, until an administrator allows it again. */
 void groups_disable(struct groups *g, struct slice name);

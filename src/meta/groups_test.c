@@ -68,3 +68,45 @@ TEST(groups, what_is_set_survives_a_stop)
     EXPECT(!groups_is_read_forbidden(f->groups, SLICE("G"), SLICE("T")));
     meta_fixture_free(f);
 }
+
+static struct group_config with_attribute(const char *key, const char *value)
+{
+    static struct pair pair;
+    struct group_config g = group_config_default;
+    pair = (struct pair){slice_text(key), slice_text(value)};
+    g.name = SLICE("lite");
+    g.attributes.items = &pair;
+    g.attributes.count = 1;
+    return g;
+}
+
+TEST(groups, attributes_are_edited_by_the_rules_of_the_original)
+{
+    static const struct {
+        const char *key, *value, *error;
+    } rows[] = {
+        {"+lite.bind.topic", "P", NULL},
+        {"+lite.sub.client.quota", "5", NULL},
+        {"+lite.sub.client.quota", "-2", "value is not in range(-1, 9223372036854775807)"},
+        {"+priority.factor", "101", "value is not in range(0, 100)"},
+        {"+lite.sub.model", "Both", "value is not in set: [Shared, Exclusive]"},
+        {"+lite.sub.reset.offset.exclusive", "maybe", "boolean attribute format is wrong."},
+        {"+lite.sub.reset.offset.exclusive", "TRUE", NULL},
+        {"+message.type", "LITE", "unsupported key: message.type"},
+        {"lite.bind.topic", "P", "wrong format key: ite.bind.topic"},
+        {"-lite.sub.client.quota", "", NULL},
+    };
+    struct meta_fixture *f = start();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct group_config wanted = with_attribute(rows[i].key, rows[i].value);
+        err_t e = groups_set(f->groups, &wanted);
+        EXPECT_EQ(!e, !rows[i].error);
+        if (e) EXPECT_TEXT(slice_text(err_text(e)), rows[i].error);
+        err_free(e);
+    }
+    const struct group *g = groups_find(f->groups, SLICE("lite"));
+    EXPECT_TEXT(group_config_attribute(&g->config, SLICE("lite.bind.topic")), "P");
+    EXPECT(!group_config_attribute(&g->config, SLICE("lite.sub.client.quota")).p);
+    EXPECT_EQ(g->config.attributes.count, 2);
+    meta_fixture_free(f);
+}

@@ -99,7 +99,7 @@ static void check_attributes(struct slice line, struct arena *arena)
     }
     EXPECT_OK(e);
     struct attributes current = {{v.current.items, v.current.count}};
-    e = attributes_edit(v.create ? NULL : &current, &edits, arena, &result);
+    e = attributes_edit(ATTRIBUTES_OF_TOPIC, v.create ? NULL : &current, &edits, arena, &result);
     if (v.error.p) {
         expect_text_of(e, v.error);
         return;

@@ -343,7 +343,7 @@ static err_t edit_attributes(const struct topic *now, struct topic_config *confi
     struct attributes current = {{NULL, 0}}, result;
     struct attributes edits = {{config->attributes.items, config->attributes.count}};
     if (now) current.pairs.items = now->config.attributes.items, current.pairs.count = now->config.attributes.count;
-    err_t e = attributes_edit(now ? &current : NULL, &edits, arena, &result);
+    err_t e = attributes_edit(ATTRIBUTES_OF_TOPIC, now ? &current : NULL, &edits, arena, &result);
     if (e) return e;
     config->attributes.items = result.pairs.items;
     config->attributes.count = result.pairs.count;

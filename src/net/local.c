@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { KEEP_BUFFER_BYTES = 64 * 1024 };   /* larger ones are freed when they have been read */
+enum { KEEP_BUFFER_BYTES = 256 * 1024 };   /* larger ones are freed when they have been read */
 
 struct local_pair;
 

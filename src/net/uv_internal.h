@@ -15,6 +15,7 @@ struct uv_loop {
     uv_loop_t uv;
     pthread_t thread;
     uv_async_t wake;              /* mail has come, or stop */
+    uv_idle_t own_mail;           /* mail that the loop wrote itself: it goes on without waiting, and no kernel call is needed for that */
     uv_prepare_t before_poll;
     uv_check_t after_poll;
     uv_timer_t next_timer;

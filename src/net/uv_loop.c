@@ -159,15 +159,6 @@ static void loop_work(struct tasks *t, struct work *w)
 
 /* --- mail --- */
 
-static void loop_post(struct tasks *t, struct mail *m)
-{
-    struct uv_loop *l = of_tasks(t);
-    struct mail *newest = atomic_load(&l->mail);
-    do m->next = newest;
-    while (!atomic_compare_exchange_weak(&l->mail, &newest, m));
-    uv_async_send(&l->wake);
-}
-
 static void deliver_all(struct uv_loop *l)
 {
     struct mail *in_order = NULL;
@@ -180,6 +171,24 @@ static void deliver_all(struct uv_loop *l)
         next = m->next;
         m->deliver(m);
     }
+}
+
+static void deliver_own_mail(uv_idle_t *handle)
+{
+    uv_idle_stop(handle);   /* before: letters may bring forth others */
+    deliver_all(handle->data);
+}
+
+static _Thread_local struct uv_loop *running;
+
+static void loop_post(struct tasks *t, struct mail *m)
+{
+    struct uv_loop *l = of_tasks(t);
+    struct mail *newest = atomic_load(&l->mail);
+    do m->next = newest;
+    while (!atomic_compare_exchange_weak(&l->mail, &newest, m));
+    if (running == l) uv_idle_start(&l->own_mail, deliver_own_mail);
+    else uv_async_send(&l->wake);
 }
 
 static void deliver_mail(uv_async_t *handle)
@@ -245,10 +254,11 @@ err_t real_loop_new(struct loop **out)
     l->read_buffer = must_alloc(READ_BUFFER_BYTES);
     list_init(&l->hooks);
     uv_async_init(&l->uv, &l->wake, deliver_mail);
+    uv_idle_init(&l->uv, &l->own_mail);
     uv_prepare_init(&l->uv, &l->before_poll);
     uv_check_init(&l->uv, &l->after_poll);
     uv_timer_init(&l->uv, &l->next_timer);
-    l->wake.data = l->before_poll.data = l->after_poll.data = l->next_timer.data = l;
+    l->wake.data = l->own_mail.data = l->before_poll.data = l->after_poll.data = l->next_timer.data = l;
     uv_prepare_start(&l->before_poll, on_prepare);
     uv_check_start(&l->after_poll, on_check);
     *out = &l->loop;
@@ -272,7 +282,9 @@ void real_loop_run(struct loop *loop)
     struct uv_loop *l = uv_of(loop);
     real_loop_adopt(loop);
     skip_time(l);
+    running = l;
     while (!atomic_load(&l->stopping)) uv_run(&l->uv, UV_RUN_DEFAULT);
+    running = NULL;
     atomic_store(&l->stopping, false);
 }
 

@@ -457,6 +457,44 @@ TEST(uv, mail_of_another_thread_comes_once_and_in_order)
     real_loop_free(loop);
 }
 
+static int posted, handed_on;
+
+static void post_next(struct loop *loop) { tasks_post(&loop->tasks, &letters[posted++].mail); }
+
+/* Some letters come from inside of a letter, some from the end of a turn; a timer far away would keep a loop that waits asleep. */
+static void hand_on(struct mail *m)
+{
+    struct letter *letter = LIST_OWNER(m, struct letter, mail);
+    EXPECT_EQ(letter->number, handed_on);
+    if (++handed_on == LETTERS) real_loop_stop(letter->loop);
+    else if (handed_on % 2) post_next(letter->loop);
+}
+
+static void post_at_turn_end(void *ctx)
+{
+    if (posted == handed_on && posted < LETTERS) post_next(ctx);
+}
+
+static void woke_late(void *ctx) { (void)ctx; EXPECT(false); }
+
+TEST(uv, mail_to_oneself_is_delivered_without_waiting)
+{
+    struct loop *loop;
+    struct timer far;
+    posted = handed_on = 0;
+    EXPECT_OK(real_loop_new(&loop));
+    for (int i = 0; i < LETTERS; i++) letters[i] = (struct letter){.mail = {.deliver = hand_on}, .loop = loop, .number = i};
+    struct turn_hook hook = {.run = post_at_turn_end, .ctx = loop};
+    tasks_on_turn_end(&loop->tasks, &hook);
+    timer_init(&far, woke_late, NULL);
+    timer_start(&loop->tasks, &far, 3600000);
+    real_loop_run(loop);
+    EXPECT_EQ(handed_on, LETTERS);
+    timer_stop(&loop->tasks, &far);
+    tasks_off_turn_end(&loop->tasks, &hook);
+    real_loop_free(loop);
+}
+
 struct job {
     struct work work;
     struct loop *loop;

@@ -1,10 +1,18 @@
 #include "os/process.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 int64_t process_id(void) { return getpid(); }
+
+int process_cpus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) return (int)sysconf(_SC_NPROCESSORS_ONLN);   /* more than the set has room for */
+    return CPU_COUNT(&set);
+}
 
 int64_t process_mono_us(void)
 {

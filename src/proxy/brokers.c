@@ -1,4 +1,4 @@
-#include "proxy/state.h"
+#include "proxy/lite_subscription.h"
 
 #include "base/log.h"
 #include "codec/requests.h"
@@ -59,7 +59,10 @@ static void handle(void *ctx, struct call *call)
 {
     struct broker_peer *b = ctx;
     if (call->code == REQUEST_CHECK_TRANSACTION_STATE) transactions_check(b, call);
+    else if (call->code == REQUEST_NOTIFY_UNSUBSCRIBE_LITE) lite_lost(b, call);
     else if (call->oneway) call_drop(call);
+    else if (call->code == REQUEST_GET_CONSUMER_RUNNING_INFO) questions_ask_stack(b, call);
+    else if (call->code == REQUEST_CONSUME_MESSAGE_DIRECTLY) questions_ask_verify(b, call);
     else call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
 }
 
@@ -77,6 +80,8 @@ static void use_address(struct broker_peer *b, struct slice address)
     free(b->address);
     b->address = must_dup(address);
     b->peer = brokers_connect(b->proxy, address, &service);
+    b->knows_no_guests = false;
+    questions_changed(&b->proxy->questions);
 }
 
 /* Its requests that are under way go on. */

@@ -15,6 +15,7 @@ struct broker_peer {
     char *name;
     char *address;                  /* of its master, or of whoever stands in */
     struct rpc_peer *peer;          /* NULL: the proxy ends */
+    bool knows_no_guests;           /* it takes no 90021 */
     int64_t failed_ms;              /* mono: when it did not answer last; 0: never */
 };
 

@@ -1,4 +1,4 @@
-#include "proxy/state.h"
+#include "proxy/lite_subscription.h"
 
 #include "base/log.h"
 
@@ -38,9 +38,10 @@ static void forget_settings(struct clients *all, struct client *c)
     }
     free(c->topics);
     free(c->group);
+    free(c->lite_parent);
     c->topics = NULL;
     c->topic_count = c->topic_cap = 0;
-    c->group = NULL;
+    c->group = c->lite_parent = NULL;
 }
 
 static void client_free(struct clients *all, struct client *c)
@@ -114,6 +115,8 @@ void client_produces(struct clients *all, struct client *c, struct slice topic)
 void clients_remove(struct clients *all, struct client *c)
 {
     handles_give_back(&all->proxy->handles, c);
+    lite_client_gone(all->proxy, c);
+    questions_changed(&all->proxy->questions);
     map_remove(&all->by_id, slice_text(c->id));
     proxy_count(all->proxy, METRIC_PROXY_CLIENTS, -1);
     client_free(all, c);

@@ -28,6 +28,7 @@ struct client {
     int32_t attempts;                 /* likewise; 0: nothing */
     int64_t request_timeout_ms;
     char *group;                      /* of a consumer; NULL */
+    char *lite_parent;                /* the topic of which it has lite topics; NULL */
     char **topics;                    /* of a producer */
     size_t topic_count, topic_cap;
     struct stream_of_client *stream;  /* NULL: it does not listen */

@@ -2,6 +2,7 @@
 #include "proxy/poll.h"
 
 #include "base/log.h"
+#include "codec/lmq.h"
 #include "codec/properties.h"
 #include "codec/record.h"
 #include "codec/requests.h"
@@ -53,6 +54,29 @@ static bool make_handle(const struct pop_reply_header *h, struct broker_peer *fr
     return out->start_offset >= 0;
 }
 
+/* A message of a lite topic tells its offset there itself: there is one queue of it. */
+static bool make_lite_handle(const struct pop_reply_header *h, struct broker_peer *from, const struct message *m, struct receipt_handle *out)
+{
+    *out = (struct receipt_handle){
+        .pop_ms = h->pop_time, .invisible_ms = h->invisible_time, .revive_queue = h->revive_qid, .broker = slice_text(from->name),
+        .log_offset = m->log_offset,
+    };
+    return slice_to_i64(properties_get(m->properties, LMQ_OFFSETS), &out->offset) && out->offset >= 0;
+}
+
+/* "0;1;0", or items of ordered pops, one for each message in the order of the body. */
+static int32_t lite_count(struct slice info, size_t at)
+{
+    struct slice item, part, last = {NULL, 0};
+    int32_t count = 0;
+    for (size_t i = 0; slice_split(&info, ';', &item); i++) {
+        if (i < at) continue;
+        while (slice_split(&item, ' ', &part)) last = part;
+        return slice_to_i32(last, &count) ? count : 0;
+    }
+    return 0;
+}
+
 /* --- which of them the client gets --- */
 
 static bool add(struct delivery *d, const struct message *m, const struct held_message *held, int32_t reconsume_times)
@@ -66,14 +90,16 @@ static bool add(struct delivery *d, const struct message *m, const struct held_m
     return true;
 }
 
-static bool take(struct delivery *d, const struct pop_reply_header *h, struct broker_peer *from, const struct message *m)
+/* The place of m is what clients are told of it. */
+static bool take(struct delivery *d, const struct pop_reply_header *h, struct broker_peer *from, struct message *m, size_t at)
 {
     struct request *r = d->request;
     const struct poll_question *q = d->question;
-    enum pop_kind kind = slice_eq(m->topic, q->topic) ? POP_NORMAL : pop_kind_of(m->topic);
+    enum pop_kind kind = q->lite || slice_eq(m->topic, q->topic) ? POP_NORMAL : pop_kind_of(m->topic);
     struct held_message held = {.group = q->group, .topic = q->topic};
     struct buf text = BUF_EMPTY;
-    if (!make_handle(h, from, m, kind, &held.handle)) {
+    if (q->lite) held.lite_topic = properties_get(m->properties, SLICE("__LITE_TOPIC"));
+    if (!(q->lite ? make_lite_handle(h, from, m, &held.handle) : make_handle(h, from, m, kind, &held.handle))) {
         log_warn("pop.no_handle broker=\"%s\" topic=\"%.*s\" queue=%d offset=%lld", from->name, SLICE_ARG(m->topic), m->queue_id,
                  (long long)m->queue_offset);
         return true;   /* it comes again */
@@ -82,7 +108,8 @@ static bool take(struct delivery *d, const struct pop_reply_header *h, struct br
     held.text = arena_copy(&r->arena, buf_slice(&text));
     held.handle.broker = slice_text(from->name);
     buf_done(&text);
-    int32_t times = count_of(h->order_count_info, m, kind);
+    if (q->lite) m->queue_offset = held.handle.offset;
+    int32_t times = q->lite ? lite_count(h->order_count_info, at) : count_of(h->order_count_info, m, kind);
     if (!expression_matches(&q->filter, m)) consumption_ack(from, &held, NULL, NULL);
     else if (times >= q->attempts_max) consumption_bury(from, &held, message_id_of(&r->arena, m), NULL, NULL);
     else return add(d, m, &held, times);
@@ -97,20 +124,31 @@ static size_t count_records(struct slice body)
     return count;
 }
 
+static err_t read_header(const struct poll_question *q, const struct frame *reply, struct pop_reply_header *out)
+{
+    struct pop_lite_reply_header h;
+    if (!q->lite) return header_decode(&pop_reply_kind, reply, out);
+    err_t e = header_decode(&pop_lite_reply_kind, reply, &h);
+    *out = (struct pop_reply_header){
+        .pop_time = h.pop_time, .invisible_time = h.invisible_time, .revive_qid = h.revive_qid, .order_count_info = h.order_count_info,
+    };
+    return e;
+}
+
 err_t delivery_read(struct request *r, const struct poll_question *q, struct broker_peer *from, const struct frame *reply, struct delivery *out)
 {
     struct pop_reply_header h;
     struct message m;
     struct slice body = reply->body;
-    err_t e = header_decode(&pop_reply_kind, reply, &h);
+    err_t e = read_header(q, reply, &h);
     if (e) return e;
     size_t most = count_records(body) + 1;
     *out = (struct delivery){.request = r, .question = q};
     out->messages = request_take(r, most * sizeof *out->messages);
     out->handles = request_take(r, most * sizeof *out->handles);
     out->reconsume_times = request_take(r, most * sizeof *out->reconsume_times);
-    for (; record_read(body, &m) == RECORD_WHOLE; body = slice_skip(body, record_read_size(&m)))
-        if (!take(out, &h, from, &m)) return err_new(ERR_OUT_OF_MEMORY, NULL);
+    for (size_t at = 0; record_read(body, &m) == RECORD_WHOLE; body = slice_skip(body, record_read_size(&m)))
+        if (!take(out, &h, from, &m, at++)) return err_new(ERR_OUT_OF_MEMORY, NULL);
     return body.n ? err_new(ERR_BODY, "broker %s: what is popped is no message", from->name) : NULL;
 }
 
@@ -148,12 +186,16 @@ static void send_status(struct request *r, struct v2_status *status)
     send(r, &response);
 }
 
+void receive_tell(struct request *r, int32_t code, struct slice text)
+{
+    if (!r->call) return;
+    send_status(r, status_new(r, code, text));
+    send_end(r);
+}
+
 void receive_refuse(struct request *r, int32_t code, struct slice text)
 {
-    if (r->call) {
-        send_status(r, status_new(r, code, text));
-        send_end(r);
-    }
+    receive_tell(r, code, text);
     request_free(r);
 }
 

@@ -3,12 +3,7 @@
 
 struct slice group_attribute(const struct group_facts *g, struct slice key)
 {
-    for (size_t i = 0; g && i < g->config.attributes.count; i++) {
-        struct slice name = g->config.attributes.items[i].key;
-        if (slice_starts(name, SLICE("+"))) name = slice_skip(name, 1);   /* kept as an administrator wrote it */
-        if (slice_eq(name, key)) return g->config.attributes.items[i].value;
-    }
-    return (struct slice){NULL, 0};
+    return g ? group_config_attribute(&g->config, key) : (struct slice){NULL, 0};
 }
 
 int32_t group_attempts(const struct group_facts *g) { return (g ? g->config.retry_max_times : group_config_default.retry_max_times) + 1; }

@@ -12,7 +12,7 @@ struct held {
     struct list_node node;           /* of the client's */
     struct handles *all;
     struct client *client;           /* NULL: gone while a renewal is under way */
-    char *key, *group, *topic, *text;
+    char *key, *group, *topic, *text, *lite_topic;
     struct held_message message;     /* what these say */
     int64_t since_ms;                /* wall */
     int32_t reconsume_times;
@@ -33,13 +33,22 @@ void handles_init(struct handles *h, struct proxy *p) { *h = (struct handles){p,
 static struct buf key_of(const struct held_message *m)
 {
     struct buf key = BUF_EMPTY;
-    buf_printf(&key, "%.*s %.*s %d %d %lld", SLICE_ARG(m->group), SLICE_ARG(m->handle.broker), (int)m->handle.kind, (int)m->handle.queue_id,
-               (long long)m->handle.offset);
+    const struct slice texts[] = {m->group, m->topic, m->lite_topic, m->handle.broker};
+    const int64_t numbers[] = {m->handle.kind, m->handle.queue_id, m->handle.offset};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        buf_put_slice(&key, texts[i]);
+        buf_put_u8(&key, ' ');
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        buf_put_i64_text(&key, numbers[i]);
+        buf_put_u8(&key, ' ');
+    }
     return key;
 }
 
 static struct held *find(struct handles *h, const struct held_message *m)
 {
+    if (!h->by_key.count) return NULL;   /* nobody asked for renewals */
     struct buf key = key_of(m);
     struct held *held = map_get(&h->by_key, buf_slice(&key));
     buf_done(&key);
@@ -62,6 +71,7 @@ static void held_free(struct held *h)
     free(h->group);
     free(h->topic);
     free(h->text);
+    free(h->lite_topic);
     free(h);
 }
 
@@ -79,7 +89,8 @@ void handles_add(struct handles *all, struct client *c, const struct held_messag
     h->key = must_dup(buf_slice(&key));
     h->group = must_dup(m->group);
     h->topic = must_dup(m->topic);
-    h->message = (struct held_message){.group = slice_text(h->group), .topic = slice_text(h->topic)};
+    if (m->lite_topic.n) h->lite_topic = must_dup(m->lite_topic);
+    h->message = (struct held_message){.group = slice_text(h->group), .topic = slice_text(h->topic), .lite_topic = slice_text(h->lite_topic)};
     use_text(h, m->text);
     h->since_ms = now_ms(all->proxy);
     h->reconsume_times = reconsume_times;
@@ -87,6 +98,13 @@ void handles_add(struct handles *all, struct client *c, const struct held_messag
     list_add(&c->handles, &h->node);
     map_put(&all->by_key, slice_text(h->key), h);
     buf_done(&key);
+}
+
+size_t handles_count(const struct client *c, size_t most)
+{
+    size_t n = 0;
+    for (const struct list_node *node = c->handles.head.next; node != &c->handles.head && n < most; node = node->next) n++;
+    return n;
 }
 
 bool handles_wait(struct handles *all, struct request *r, const struct held_message *m, void (*again)(struct request *r))
@@ -182,6 +200,7 @@ static void give_up(struct held *h)
     struct held_message *m = &g->message;
     m->group = arena_copy(&r->arena, h->message.group);
     m->topic = arena_copy(&r->arena, h->message.topic);
+    if (h->lite_topic) m->lite_topic = arena_copy(&r->arena, h->message.lite_topic);
     m->text = arena_copy(&r->arena, h->message.text);
     if (!receipt_handle_parse(m->text, &m->handle)) m->handle.broker = (struct slice){NULL, 0};
     g->reconsume_times = h->reconsume_times;

@@ -17,11 +17,13 @@ struct request;
 
 struct handles {
     struct proxy *proxy;
-    struct map by_key;               /* "group broker kind queue offset" -> struct held */
+    struct map by_key;               /* "group topic lite-topic broker kind queue offset" -> struct held */
 };
 
 void handles_init(struct handles *h, struct proxy *p);
 void handles_done(struct handles *h);
+/* Of this client, at most `most` are counted. */
+size_t handles_count(const struct client *c, size_t most);
 /* From now on the message is renewed for the client. */
 void handles_add(struct handles *h, struct client *c, const struct held_message *m, int32_t reconsume_times);
 /* A renewal of the message is under way: again(r) runs when it is over. False: there is none. */

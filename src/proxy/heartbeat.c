@@ -1,5 +1,6 @@
 /* Heartbeat and NotifyClientTermination: a client is there, or goes. Facts: docs/protocol/grpc.md 6 */
 #include "proxy/checks.h"
+#include "proxy/lite_subscription.h"
 #include "proxy/settings.h"
 
 static const char no_settings[] = "cannot find client settings for this client";
@@ -44,12 +45,24 @@ static bool check_client(struct request *r, const struct v2_resource *group)
     }
 }
 
+static void with_group(struct request *r)
+{
+    const struct v2_heartbeat_request *q = r->in;
+    const struct client *c = clients_find(&r->proxy->clients, r->client_id);
+    int32_t code;
+    struct slice misuse = c ? lite_misuse(r, c->type, q->group->name, slice_text(c->lite_parent), &code) : (struct slice){NULL, 0};
+    if (misuse.p) request_refuse(r, code, "%.*s", SLICE_ARG(misuse));
+    else request_ok(r);
+}
+
 void serve_heartbeat(struct request *r)
 {
     const struct v2_heartbeat_request *q = r->in;
     remember_untold(r, q);
     if (r->client) r->client->seen_ms = tasks_mono_ms(r->proxy->tasks);
-    if (check_client(r, q->group)) request_ok(r);
+    if (!check_client(r, q->group)) return;
+    if (is_consumer(r->client->type)) request_want(r, WANT_GROUP, (struct slice){NULL, 0}, q->group->name, with_group);
+    else request_ok(r);
 }
 
 void serve_notify_client_termination(struct request *r)

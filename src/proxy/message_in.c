@@ -19,23 +19,42 @@ int32_t message_sys_flag(const struct v2_message *m)
     return flag;
 }
 
+/* Properties that make a message one of a type; of several types the first one here counts. */
+#define MARK(name, type) {{(const uint8_t *)(name), sizeof(name) - 1}, type}
+static const struct { struct slice name; enum topic_type type; } type_marks[] = {
+    MARK("TRAN_MSG", TOPIC_TRANSACTION),
+    MARK("DELAY", TOPIC_DELAY),
+    MARK("TIMER_DELIVER_MS", TOPIC_DELAY),
+    MARK("TIMER_DELAY_SEC", TOPIC_DELAY),
+    MARK("TIMER_DELAY_MS", TOPIC_DELAY),
+    MARK("__SHARDINGKEY", TOPIC_FIFO),
+    MARK("_SYS_MSG_PRIORITY_", TOPIC_PRIORITY),
+    MARK("__LITE_TOPIC", TOPIC_LITE),
+};
+#undef MARK
+enum { TYPE_MARKS = sizeof type_marks / sizeof *type_marks };
+
 enum topic_type message_type_of(struct slice text)
 {
-    if (properties_get(text, SLICE("TRAN_MSG")).n == 4 && slice_eq(properties_get(text, SLICE("TRAN_MSG")), SLICE("true"))) return TOPIC_TRANSACTION;
-    if (properties_get(text, SLICE("DELAY")).n || properties_get(text, SLICE("TIMER_DELIVER_MS")).n || properties_get(text, SLICE("TIMER_DELAY_SEC")).n ||
-        properties_get(text, SLICE("TIMER_DELAY_MS")).n)
-        return TOPIC_DELAY;
-    if (properties_get(text, PROPERTY_SHARDING).n) return TOPIC_FIFO;
-    if (properties_get(text, SLICE("_SYS_MSG_PRIORITY_")).n) return TOPIC_PRIORITY;
-    if (properties_get(text, SLICE("__LITE_TOPIC")).n) return TOPIC_LITE;
-    return TOPIC_NORMAL;
+    struct slice name, value;
+    size_t first = TYPE_MARKS;
+    bool prepared = false;   /* the last one of a name counts */
+    while (properties_next(&text, &name, &value))
+        for (size_t i = 0; i < TYPE_MARKS; i++) {
+            if (!slice_eq(name, type_marks[i].name)) continue;
+            if (!i) prepared = slice_eq(value, SLICE("true"));
+            else if (i < first) first = i;
+        }
+    if (prepared) return TOPIC_TRANSACTION;
+    return first < TYPE_MARKS ? type_marks[first].type : TOPIC_NORMAL;
 }
 
 static void put_number(struct buf *out, struct slice name, int64_t value)
 {
-    char text[24];
-    int n = snprintf(text, sizeof text, "%lld", (long long)value);
-    properties_put(out, name, slice_of(text, (size_t)n));
+    uint8_t digits[24];
+    struct buf text = {digits, 0, sizeof digits};
+    buf_put_i64_text(&text, value);
+    properties_put(out, name, buf_slice(&text));
 }
 
 /* --- the client's own --- */

@@ -18,7 +18,5 @@ struct popped {
 struct v2_message *message_out(struct arena *arena, const struct message *m, const struct popped *popped, int64_t now_ms);
 /* UNIQ_KEY, or the offset id, which is formatted into the arena. */
 struct slice message_id_of(struct arena *arena, const struct message *m);
-/* The number in a property; `otherwise` when it has none. */
-int64_t property_number(struct slice properties, struct slice name, int64_t otherwise);
 
 #endif

@@ -21,12 +21,15 @@ struct poll_question {
     int64_t wait_ms;
     bool fifo;
     bool auto_renew;
+    bool lite;                       /* of the client's lite topics */
     bool in_vain;                    /* nothing can come: it waits, and is told that there was nothing */
     int32_t attempts_max;            /* a message that was delivered so often is a dead letter */
 };
 
 /* Takes the request, whose route is there. */
 void poll_begin(struct request *r, const struct poll_question *q);
+/* The same for lite topics (lite_receive.c): their broker knows what there is for the client, and is asked alone. */
+void lite_poll_begin(struct request *r, const struct poll_question *q);
 
 /* --- what a pop brought, deliver.c --- */
 

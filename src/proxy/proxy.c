@@ -1,6 +1,7 @@
 #include "proxy/checks.h"
 
 #include "base/log.h"
+#include "base/properties_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,17 +9,17 @@
 enum { SCAN_MS = 5000, CLIENTS_SCAN = 2 };   /* clients are looked through every second time */
 
 static const struct rpc_row rows[] = {
-#define RPC(name, handler, asked, answered) {CALL_ROW, #name, &v2_##asked##_pb, &v2_##answered##_pb, serve_##handler},
+#define RPC(name, handler, asked, answered) {CALL_ROW, {(const uint8_t *)#name, sizeof #name - 1}, &v2_##asked##_pb, &v2_##answered##_pb, serve_##handler},
 #include "proxy/rpcs.def"
 #undef RPC
 };
-static const struct rpc_row telemetry_row = {.data = CALL_ROW, .name = "Telemetry"};
+static const struct rpc_row telemetry_row = {.data = CALL_ROW, .name = {(const uint8_t *)"Telemetry", 9}};
 
 static const struct rpc_row *find_row(struct slice method)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (slice_eq(method, slice_text(rows[i].name))) return &rows[i];
-    return slice_eq(method, slice_text(telemetry_row.name)) ? &telemetry_row : NULL;
+        if (slice_eq(method, rows[i].name)) return &rows[i];
+    return slice_eq(method, telemetry_row.name) ? &telemetry_row : NULL;
 }
 
 /* --- calls --- */
@@ -40,7 +41,7 @@ static void begin_request(struct proxy *p, struct grpc_call *c, const struct rpc
     grpc_call_set_data(c, r);
     r->in = in;
     if (e) {   /* ended as the original ends what it cannot decode */
-        log_debug("rpc.broken rpc=%s why=\"%s\"", row->name, err_text(e));
+        log_debug("rpc.broken rpc=%.*s why=\"%s\"", SLICE_ARG(row->name), err_text(e));
         err_free(e);
         request_free(r);
         grpc_finish(c, GRPC_UNKNOWN, SLICE("Application error processing RPC"));
@@ -93,6 +94,7 @@ static void scan(void *ctx)
     p->scans++;
     handles_scan(&p->handles);
     transactions_scan(&p->transactions);
+    questions_scan(&p->questions);
     if (p->scans % CLIENTS_SCAN == 0) clients_scan(&p->clients);
     facts_scan(&p->facts);
     brokers_scan(&p->brokers);
@@ -117,6 +119,7 @@ err_t proxy_new(const struct proxy_options *o, struct proxy **out)
     clients_init(&p->clients, p);
     handles_init(&p->handles, p);
     transactions_init(&p->transactions, p);
+    questions_init(&p->questions, p);
     timer_init(&p->scan, scan, p);
     timer_start(p->tasks, &p->scan, SCAN_MS);
     *out = p;
@@ -125,7 +128,28 @@ err_t proxy_new(const struct proxy_options *o, struct proxy **out)
 
 const struct grpc_service *proxy_service(struct proxy *p) { return &p->service; }
 
-err_t proxy_configure(struct proxy *p, struct slice text) { return config_update(p->options.config, text, CONFIG_PROXY); }
+static bool is_set(struct slice text, struct slice name)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct properties all;
+    struct slice key, value;
+    bool found = false;
+    properties_file_begin(&all, text);
+    while (!found && properties_file_next(&all, &arena, &key, &value)) found = slice_eq(key, name);
+    arena_done(&arena);
+    return found;
+}
+
+err_t proxy_configure(struct proxy *p, struct slice text)
+{
+    err_t e = config_update(p->options.config, text, CONFIG_PROXY);
+    if (e) return e;
+    log_info("config.changed keys=\"%.*s\"", SLICE_ARG(text));
+    if (is_set(text, SLICE("logLevel"))) log_set_level_named(p->options.config->skylark.log_level);
+    return NULL;
+}
+
+void proxy_configuration(const struct proxy *p, struct buf *out) { config_write(p->options.config, CONFIG_PROXY, out); }
 
 void proxy_leave(struct proxy *p)
 {
@@ -157,6 +181,7 @@ void proxy_free(struct proxy *p)
     end_requests(p);
     assert(!p->polls.count);
     map_done(&p->polls);
+    questions_done(&p->questions);
     clients_done(&p->clients);
     handles_done(&p->handles);
     transactions_done(&p->transactions);

@@ -30,6 +30,8 @@ err_t proxy_new(const struct proxy_options *options, struct proxy **out) MUST_CH
 const struct grpc_service *proxy_service(struct proxy *p);
 /* Keys that may change while running, as a properties text: all of them, or none. Errors: CONFIG, NO_PERMISSION. */
 err_t proxy_configure(struct proxy *p, struct slice text) MUST_CHECK;
+/* All keys with their values, as a properties text; appended. */
+void proxy_configuration(const struct proxy *p, struct buf *out);
 /* Nobody waits here any more: clients are asked to connect anew elsewhere, their streams and the receives that wait for messages end.
  * Before the server is drained. */
 void proxy_leave(struct proxy *p);
@@ -47,6 +49,7 @@ struct proxy_remoting_options {
     const char *namesrv_addr;         /* host:port separated by ; */
     const char *access;               /* host:port that routes name instead of brokers' */
     int64_t idle_close_ms;
+    struct proxy *proxy;              /* whose configuration is asked for and changed here (25, 26); NULL: nobody's */
     /* The port of a broker or name server that is in this process; NULL, or an answer of NULL: by a socket. */
     struct local_port *(*local)(void *ctx, struct slice address);
     void *local_ctx;

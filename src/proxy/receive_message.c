@@ -55,8 +55,20 @@ static void with_facts(struct request *r)
     if (!request_has_route(r)) return;
     v->question.fifo = g ? g->config.consume_orderly : v->question.fifo;
     if (g || !v->question.attempts_max) v->question.attempts_max = group_attempts(g);
-    if (r->call) poll_begin(r, &v->question);
-    else request_free(r);
+    if (!r->call) request_free(r);
+    else if (v->question.lite) lite_poll_begin(r, &v->question);
+    else poll_begin(r, &v->question);
+}
+
+/* Where it would be told that it lost a lite topic; and not more than can be renewed. False: it was refused. */
+static bool lite_may_receive(struct request *r)
+{
+    size_t most = (size_t)r->proxy->cfg->lite_renewals, count = handles_count(r->client, most + 1);
+    if (!r->client->stream) request_refuse(r, V2_CODE_BAD_REQUEST, "The client [%s] is disconnected.", r->client->id);
+    else if (count > most)
+        request_refuse(r, V2_CODE_FORBIDDEN, "The client [%s] has too many unacked messages. Unacked count: %zu", r->client->id, count);
+    else return true;
+    return false;
 }
 
 void serve_receive_message(struct request *r)
@@ -81,7 +93,9 @@ void serve_receive_message(struct request *r)
     v->question.broker = queue->broker ? queue->broker->name : (struct slice){NULL, 0};
     v->question.batch = q->batch_size;
     v->question.fifo = r->client->fifo;
-    v->question.in_vain = r->client->type == V2_CLIENT_TYPE_LITE_PUSH_CONSUMER || !q->batch_size;   /* brokers hand out nothing from lite topics yet */
+    v->question.lite = r->client->type == V2_CLIENT_TYPE_LITE_PUSH_CONSUMER;
+    v->question.in_vain = !v->question.lite && !q->batch_size;
+    if (v->question.lite && !lite_may_receive(r)) return;
     v->question.attempts_max = r->client->attempts;
     r->state = v;
     request_want(r, WANT_ROUTE | WANT_GROUP, v->question.topic, v->question.group, with_facts);

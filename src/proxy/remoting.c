@@ -132,6 +132,24 @@ static void choose_all(const struct proxy_remoting *m, struct relay_choice *out)
     if (!out->count) refuse(out, RESPONSE_SYSTEM_ERROR, "no broker is known yet%.*s", SLICE(""));
 }
 
+/* Of this proxy itself: there is no other port for it. */
+static void configure(const struct proxy_remoting *m, const struct frame *f, struct slice body, struct relay_choice *out)
+{
+    if (f->code == REQUEST_GET_BROKER_CONFIG) {
+        proxy_configuration(m->options.proxy, &out->body);
+        return;
+    }
+    err_t e = proxy_configure(m->options.proxy, body);
+    out->code = e ? err_response(e) : RESPONSE_SUCCESS;
+    if (e) snprintf(out->remark, sizeof out->remark, "%s", err_text(e));
+    err_free(e);
+}
+
+static bool is_about_proxy(const struct proxy_remoting *m, int32_t code)
+{
+    return m->options.proxy && (code == REQUEST_UPDATE_BROKER_CONFIG || code == REQUEST_GET_BROKER_CONFIG);
+}
+
 static void choose(void *ctx, const struct frame *f, struct slice body, struct relay_choice *out)
 {
     const struct proxy_remoting *m = ctx;
@@ -141,6 +159,8 @@ static void choose(void *ctx, const struct frame *f, struct slice body, struct r
         out->servers[0] = NAMESRV;
         out->count = 1;
         out->watch = true;
+    } else if (is_about_proxy(m, f->code)) {
+        configure(m, f, body, out);
     } else if (!is_served(f->code)) {
         refuse(out, RESPONSE_REQUEST_CODE_NOT_SUPPORTED, "the proxy does not serve requests of this code%.*s", SLICE(""));
     } else if (is_for_all(f->code)) {

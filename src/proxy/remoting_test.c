@@ -22,6 +22,8 @@ struct scene {
     struct place names, brokers[BROKERS];
     struct loop *edge, *client_loop;
     struct proxy_remoting *remoting;
+    struct config config;
+    struct proxy *proxy;
     struct listener *listener;
     struct caller *c;
 };
@@ -74,7 +76,10 @@ static struct scene *start(uint64_t seed)
     open_place(s, &s->brokers[1], "10.0.1.1", BROKER_PORT, handle_broker);
     s->edge = sim_loop_new(sim_process_new(s->sim, "10.0.0.3"));
     s->client_loop = sim_loop_new(sim_process_new(s->sim, "10.0.0.4"));
-    struct proxy_remoting_options o = {.loop = s->edge, .namesrv_addr = "10.0.0.1:9876", .access = "proxy.example.org:8080", .idle_close_ms = 120000};
+    config_init(&s->config, CONFIG_PROXY);
+    EXPECT_OK(proxy_new(&(struct proxy_options){.loop = s->edge, .config = &s->config, .namesrv_addr = "10.0.0.1:9876"}, &s->proxy));
+    struct proxy_remoting_options o = {.loop = s->edge, .namesrv_addr = "10.0.0.1:9876", .access = "proxy.example.org:8080", .idle_close_ms = 120000,
+                                       .proxy = s->proxy};
     EXPECT_OK(proxy_remoting_new(&o, &s->remoting));
     EXPECT_OK(loop_listen(s->edge, &(struct addr){.port = PORT}, &(struct listener_events){accepted, s}, &s->listener));
     sim_run_for(s->sim, 1000);
@@ -87,6 +92,8 @@ static void stop(struct scene *s)
     caller_close(s->c);
     listener_close(s->listener);
     proxy_remoting_free(s->remoting);
+    proxy_free(s->proxy);
+    config_done(&s->config);
     rpc_listener_close(s->names.listener);
     for (int i = 0; i < BROKERS; i++) rpc_listener_close(s->brokers[i].listener);
     sim_run_for(s->sim, 1000);
@@ -184,5 +191,28 @@ TEST(remoting, a_broker_that_is_away_harms_nobody_else_and_is_tried_again)
     }
     open_place(s, &s->brokers[1], "10.0.1.1", BROKER_PORT, handle_broker);
     EXPECT_EQ(code_of(ask(s, WHO, "bname", "b1", (struct slice){NULL, 0})), RESPONSE_SUCCESS);
+    stop(s);
+}
+
+TEST(remoting, keys_of_the_proxy_are_shown_and_changed_while_it_runs)
+{
+    struct scene *s = start(1);
+    struct answer *a = ask(s, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, SLICE("popWithNotifyThreshold=7\nmaxMessageSize=1000\n"));
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    answer_free(a);
+    EXPECT_EQ(s->config.proxy.notify_threshold, 7);
+    EXPECT_EQ(s->config.proxy.max_message_bytes, 1000);
+    a = ask(s, REQUEST_GET_BROKER_CONFIG, NULL, NULL, (struct slice){NULL, 0});
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    EXPECT(has(a->frame.body, "popWithNotifyThreshold=7\n") && has(a->frame.body, "grpcServerPort=8081\n"));
+    answer_free(a);
+    a = ask(s, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, SLICE("popWithNotifyThreshold=8\nmaxMessageSize=-1\n"));   /* all or none */
+    EXPECT_EQ(a->frame.code, RESPONSE_INVALID_PARAMETER);
+    EXPECT(has(a->frame.remark, "maxMessageSize"));
+    answer_free(a);
+    EXPECT_EQ(s->config.proxy.notify_threshold, 7);
+    a = ask(s, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, SLICE("grpcServerPort=1\n"));
+    EXPECT(a->frame.code != RESPONSE_SUCCESS);
+    answer_free(a);
     stop(s);
 }

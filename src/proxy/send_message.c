@@ -1,6 +1,6 @@
 /* SendMessage: one message, or several that travel and are stored together. Facts: docs/protocol/grpc.md 10 */
 #include "proxy/checks.h"
-#include "proxy/jump_hash.h"
+#include "codec/jump_hash.h"
 #include "proxy/message_in.h"
 
 #include "codec/java_hash.h"

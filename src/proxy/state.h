@@ -13,6 +13,7 @@
 #include "proxy/facts.h"
 #include "proxy/handles.h"
 #include "proxy/proxy.h"
+#include "proxy/questions.h"
 #include "proxy/transactions.h"
 
 struct request;
@@ -26,7 +27,7 @@ enum call_data {
 
 struct rpc_row {
     enum call_data data;
-    const char *name;
+    struct slice name;
     const struct pb_message *request;
     const struct pb_message *response;
     void (*handle)(struct request *r);
@@ -44,12 +45,15 @@ struct proxy {
     struct clients clients;
     struct handles handles;
     struct transactions transactions;
+    struct questions questions;    /* of tools, to consumers */
     struct list requests;          /* under way */
     struct map polls;              /* -> struct watch: what receives wait for (poll.c) */
     size_t poll_count;             /* of receives under way */
     struct timer scan;             /* of clients, handles, transactions, brokers */
     uint64_t scans;
     struct pb_out out;             /* of the answer that is being written */
+    int64_t lite_syncs;            /* additions of lite topics, less those that time has taken off (lite_subscription.c) */
+    int64_t lite_syncs_ms;         /* mono: as of then */
     bool leaving;                  /* nobody waits any more */
     bool ending;                   /* in proxy_free() */
 };
@@ -127,6 +131,8 @@ void telemetry_gone(struct proxy *p, struct grpc_call *call);
 void telemetry_leave(struct proxy *p);
 /* Sends a command to a client that listens. */
 void telemetry_send(struct proxy *p, struct client *c, const struct v2_telemetry_command *command);
+/* The same, and the request is still to be freed. */
+void receive_tell(struct request *r, int32_t code, struct slice text);
 /* Ends a receive with a status, in place of request_refuse(). */
 void receive_refuse(struct request *r, int32_t code, struct slice text);
 

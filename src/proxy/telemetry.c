@@ -1,5 +1,6 @@
 /* Telemetry: a stream on which a client tells its settings, and hears what it shall do. Facts: docs/protocol/grpc.md 5 */
 #include "proxy/checks.h"
+#include "proxy/lite_subscription.h"
 #include "proxy/settings.h"
 #include "proxy/status.h"
 
@@ -116,6 +117,11 @@ static bool check_settings(struct stream_of_client *s, const struct v2_settings 
     }
 }
 
+static struct slice first_topic(const struct v2_subscription *s)
+{
+    return s->subscriptions.count ? resource_name(s->subscriptions.items[0].topic) : (struct slice){NULL, 0};
+}
+
 /* The client is known from now on, and this is its stream. */
 static void keep(struct proxy *p, struct stream_of_client *s, struct slice id, const struct v2_settings *settings)
 {
@@ -138,7 +144,22 @@ static void keep(struct proxy *p, struct stream_of_client *s, struct slice id, c
     } else {
         c->group = must_dup(resource_name(settings->subscription->group));
         c->fifo = settings->subscription->fifo;
+        questions_changed(&p->questions);
+        struct slice parent = first_topic(settings->subscription);
+        if (settings->client_type == V2_CLIENT_TYPE_LITE_PUSH_CONSUMER && parent.n) c->lite_parent = must_dup(parent);
     }
+}
+
+/* A lite group is for lite consumers, and they are for it. False: the client is not known any more. */
+static bool may_consume(struct request *r, struct client *c, const struct v2_settings *settings)
+{
+    int32_t code;
+    const struct v2_subscription *s = settings->subscription;
+    struct slice misuse = lite_misuse(r, settings->client_type, resource_name(s->group), first_topic(s), &code);
+    if (!misuse.p) return true;
+    if (c->stream) end(c->stream, GRPC_INVALID_ARGUMENT, "process client telemetryCommand failed. %.*s", SLICE_ARG(misuse));
+    clients_remove(&r->proxy->clients, c);
+    return false;
 }
 
 /* The client may have gone meanwhile, or told other settings: whoever listens under its id gets the answer. */
@@ -146,6 +167,10 @@ static void answer(struct request *r)
 {
     struct telling *t = r->state;
     struct client *c = clients_find(&r->proxy->clients, r->client_id);
+    if (c && t->settings->pub_sub_case == V2_SETTINGS_SUBSCRIPTION && !may_consume(r, c, t->settings)) {
+        request_free(r);
+        return;
+    }
     if (c && c->stream) {
         struct v2_telemetry_command command = {.command_case = V2_TELEMETRY_COMMAND_SETTINGS};
         command.status = status_ok(r);
@@ -198,7 +223,8 @@ void telemetry_message(struct proxy *p, struct grpc_call *call, struct slice byt
         end(s, GRPC_UNKNOWN, "Application error processing RPC");
     } else if (command->command_case == V2_TELEMETRY_COMMAND_SETTINGS) {
         take_settings(r, s, command->settings);
-    } else {   /* answers to questions that this proxy does not ask */
+    } else {
+        questions_answer(&p->questions, s->client, command);
         request_free(r);
     }
 }

@@ -54,6 +54,7 @@ struct rpc_peer *rpc_peer_new_local(struct loop *loop, struct local_port *port, 
 {
     struct rpc_peer *p = rpc_peer_new(loop, SLICE("127.0.0.1:0"), service, options);
     p->port = local_port_ref(port);
+    p->hub.options.within_process = true;
     return p;
 }
 

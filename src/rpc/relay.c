@@ -159,16 +159,17 @@ static void pass_on(struct end *to, struct slice frame)
     if (conn_unsent_bytes(to->conn) > HOLD_BYTES) look(to->of);
 }
 
-static void answer(struct relayed *x, const struct frame *f, int32_t code, const char *remark)
+static void answer(struct relayed *x, const struct frame *f, int32_t code, const char *remark, struct slice body)
 {
     struct frame_head head = {
         .form = f->form, .code = code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = f->opaque, .flag = FRAME_FLAG_RESPONSE,
-        .remark = slice_text(remark),
+        .remark = *remark ? slice_text(remark) : (struct slice){NULL, 0},
     };
     struct frame_writer w;
     if (f->flag & (FRAME_FLAG_ONEWAY | FRAME_FLAG_RESPONSE)) return;
     frame_begin(&w, conn_out(x->client.conn), &head);
-    frame_end(&w, 0);
+    frame_end(&w, body.n);
+    buf_put_slice(conn_out(x->client.conn), body);
     conn_sent(x->client.conn);
 }
 
@@ -201,7 +202,7 @@ static void give_up(struct end *e, err_t error)
         err_t wrong = frame_size(waiting.p + at, waiting.n - at, &size);
         assert(!wrong && size && size <= waiting.n - at);   /* it has been cut before */
         wrong = read_head(x->relay, waiting.p + at, size, &x->relay->frame);
-        if (!wrong) answer(x, &x->relay->frame, RESPONSE_SYSTEM_ERROR, remark);
+        if (!wrong) answer(x, &x->relay->frame, RESPONSE_SYSTEM_ERROR, remark, (struct slice){NULL, 0});
         err_free(wrong);
     }
     buf_done(&waiting);
@@ -297,13 +298,14 @@ static void take_request(struct relayed *x, const struct frame *f, struct slice 
 {
     struct rpc_relay *r = x->relay;
     struct relay_choice *c = &r->choice;
-    *c = (struct relay_choice){.count = 0};
+    *c = (struct relay_choice){.body = BUF_EMPTY};
     r->options.choose(r->options.ctx, f, body, c);
     if (c->count && c->watch && !watch(x, f->opaque)) {
-        answer(x, f, RESPONSE_SYSTEM_BUSY, "too many requests at a time");
+        answer(x, f, RESPONSE_SYSTEM_BUSY, "too many requests at a time", (struct slice){NULL, 0});
         return;
     }
-    if (!c->count) answer(x, f, c->code, c->remark);
+    if (!c->count) answer(x, f, c->code, c->remark, buf_slice(&c->body));
+    buf_done(&c->body);
     size_t others = c->count > 1 ? c->count : 0, first = c->count ? c->servers[0] : 0;
     struct slice oneway = others ? as_oneway(r, f, body) : (struct slice){NULL, 0};
     for (size_t i = 1; i < others; i++) ask(x, c->servers[i], oneway);

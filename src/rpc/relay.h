@@ -7,6 +7,7 @@
 #ifndef SKYLARK_RPC_RELAY_H
 #define SKYLARK_RPC_RELAY_H
 
+#include "base/buf.h"
 #include "rpc/rpc.h"
 
 enum { RELAY_SERVERS_MAX = 256, RELAY_REFUSAL_MAX = 160 };
@@ -20,6 +21,7 @@ struct relay_choice {
     size_t count;                        /* 0: the request is answered with what follows */
     int32_t code;
     char remark[RELAY_REFUSAL_MAX];
+    struct buf body;                     /* of that answer; the relay frees it */
     bool watch;                          /* `reply` sees the reply */
 };
 

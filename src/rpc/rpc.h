@@ -52,6 +52,7 @@ struct rpc_options {
     size_t  max_reply_bytes;      /* unsent replies of one connection: over it reading stops, and starts again below half */
     int64_t stalled_close_ms;     /* a paused connection that takes nothing for so long is closed */
     struct metrics *metrics;      /* where connections are counted; NULL: nowhere */
+    bool    within_process;       /* the other end is of this process: set by rpc_peer_new_local() */
 };
 
 /* 120 s, 64 MiB, 30 s */

@@ -296,6 +296,12 @@ static err_t add_pending(struct rpc_conn *c, const struct rpc_request *r, int32_
     return NULL;
 }
 
+/* JSON is understood by everybody; within the process the binary header costs a third, but has room for small codes only. */
+static enum frame_form request_form(const struct rpc_conn *c, int32_t code)
+{
+    return c->hub->options.within_process && code <= INT16_MAX ? FRAME_BINARY : FRAME_JSON;
+}
+
 void rpc_conn_request(struct rpc_conn *c, const struct rpc_request *r)
 {
     int32_t opaque = 0;
@@ -305,9 +311,8 @@ void rpc_conn_request(struct rpc_conn *c, const struct rpc_request *r)
         else err_drop(e, "a oneway request is not answered");
         return;
     }
-    /* Codes over 32767 do not fit the binary header; JSON is understood by everybody. */
     struct frame_head head = {
-        .form = FRAME_JSON, .code = r->code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = opaque,
+        .form = request_form(c, r->code), .code = r->code, .language = LANGUAGE_OTHER, .version = RPC_VERSION, .opaque = opaque,
         .flag = r->done ? 0 : FRAME_FLAG_ONEWAY, .remark = {NULL, 0},
     };
     struct frame_writer w;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct index_fixture {
     char *folder;
@@ -38,6 +39,29 @@ static void add(struct index_fixture *x, uint32_t hash, int64_t log_offset, int6
 {
     struct index_key key = {hash, log_offset, store_ms};
     EXPECT_OK(index_file_add(x->f, &key, 1));
+}
+
+/* Where holes take memory when they are looked at, a full one ends the process: here nobody may look at any. */
+TEST(index_file, holes_are_never_looked_at_through_the_map)
+{
+    enum { PAGE = 4096, PAGES = 20, SLOTS_OF_PAGE = 1024 };
+    static const struct index_shape wide = {.slots = PAGES * SLOTS_OF_PAGE, .entries = 50};
+    struct index_fixture x = {.folder = test_folder()};
+    int64_t found[4];
+    snprintf(x.path, sizeof x.path, "%s/20261129232050040", x.folder);
+    EXPECT_OK(index_file_make(fs_real(), x.path, wide, NULL, &x.f));
+    uint8_t *map = (uint8_t *)(uintptr_t)x.f->bytes;
+    EXPECT_EQ(mprotect(map + PAGE, (PAGES - 1) * PAGE, PROT_NONE), 0);   /* all pages that hold nothing but slots */
+    for (uint32_t page = 2; page < PAGES - 1; page++) EXPECT_EQ(index_file_find(x.f, page * SLOTS_OF_PAGE + 7, 0, INT64_MAX, found, 4), 0);
+    add(&x, 5 * SLOTS_OF_PAGE + 7, 4711, 1000);
+    EXPECT_EQ(index_file_find(x.f, 6 * SLOTS_OF_PAGE + 20, 0, INT64_MAX, found, 4), 0);
+    EXPECT_EQ(mprotect(map + 5 * PAGE, 2 * PAGE, PROT_READ), 0);         /* this one is none any more */
+    EXPECT_EQ(index_file_find(x.f, 5 * SLOTS_OF_PAGE + 7, 0, INT64_MAX, found, 4), 1);
+    EXPECT_EQ(found[0], 4711);
+    add(&x, 5 * SLOTS_OF_PAGE + 7, 4712, 1000);
+    EXPECT_EQ(index_file_find(x.f, 5 * SLOTS_OF_PAGE + 7, 0, INT64_MAX, found, 4), 2);
+    EXPECT_EQ(mprotect(map + PAGE, (PAGES - 1) * PAGE, PROT_READ), 0);
+    end(&x);
 }
 
 TEST(index_file, hashes_of_keys_are_those_of_the_original)

@@ -466,6 +466,8 @@ struct store_counts store_counts(const struct store *s)
     c.writes = s->log.writes;
     c.damaged = damage_count(&s->log.damage) + (s->compaction ? compaction_damaged(s->compaction) : 0);
     c.scrub_left_bytes = (uint64_t)s->scrub.left;
+    c.queue_topics = s->queues.topics.count;
+    c.light_queues = s->queues.light;
     c.disk_used_percent = s->cleaning.used_percent;
     c.disk_used_bytes = s->cleaning.used_bytes;
     return c;

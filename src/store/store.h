@@ -254,6 +254,8 @@ struct store_counts {
     uint64_t scrub_left_bytes;   /* not yet looked through */
     uint64_t compactions;        /* rounds that came to their end */
     uint64_t compacted_messages; /* that they removed */
+    uint64_t queue_topics;       /* topics that have queues, light ones among them */
+    uint64_t light_queues;
     int64_t disk_used_bytes;     /* of the disk of the root; 0 and less: not known */
     int32_t disk_used_percent;   /* of the fuller disk; -1: not known yet */
 };

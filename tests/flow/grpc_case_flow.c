@@ -1,6 +1,7 @@
 /* Cases that went wrong elsewhere: hashes that collide, sparse filters, resets, outdated handles. */
 #include "flow/grpc_world.h"
 
+#include "codec/record.h"
 
 #include <stdio.h>
 
@@ -142,5 +143,30 @@ TEST(grpc_case, after_a_reset_to_now_nothing_old_comes)
     struct world_received got = world_receive(w, "c", &q);
     EXPECT_EQ(got.count, 1);
     EXPECT_TEXT(got.messages[0]->body, "new");
+    grpc_world_stop(w);
+}
+
+/* Of the original's clients only those that pull take such a record apart: neither those that pop nor its proxy do. */
+TEST(grpc_case, a_popped_batch_of_one_record_is_one_message_as_in_the_original)
+{
+    struct grpc_world *w = grpc_world_simple();
+    world_topic(w, "Batches", 1, "+queue.type=BatchCQ");
+    begin_group(w, "g", "Batches");
+    struct v2_message several[2] = {*world_message(w, "Batches", "one"), *world_message(w, "Batches", "two")};
+    struct v2_send_message_request q = {.messages = {several, 2}};
+    EXPECT_EQ(WORLD_CALL(w, "p", "SendMessage", send_message, &q)->status->code, V2_CODE_OK);
+    struct v2_receive_message_request receive = world_receive_request(w, "g", "Batches");
+    struct world_received got = world_receive(w, "c", &receive);
+    struct message inner;
+    bool broken;
+    EXPECT_EQ(got.count, 1);
+    struct slice rest = got.messages[0]->body;
+    for (int i = 0; i < 2; i++) {
+        EXPECT(batch_next(&rest, &inner, &broken));
+        EXPECT_TEXT(inner.body, i ? "two" : "one");
+    }
+    EXPECT_EQ(rest.n, 0);
+    EXPECT_EQ(world_ack(w, "c", "g", got.messages[0]), V2_CODE_OK);
+    EXPECT_EQ(world_receive(w, "c", &receive).code, V2_CODE_MESSAGE_NOT_FOUND);
     grpc_world_stop(w);
 }

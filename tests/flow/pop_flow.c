@@ -2,6 +2,7 @@
 #include "flow/pop_kit.h"
 
 #include "codec/properties.h"
+#include "codec/record.h"
 
 #include <stdio.h>
 
@@ -480,5 +481,169 @@ TEST(pop, check_points_of_an_original_are_put_back_when_they_are_due)
     }
     EXPECT_EQ(retries, 1);
     EXPECT_EQ(flow_offset(f, "CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_REVIVE_LOG_DefaultCluster", 3), 2);
+    flow_stop(f);
+}
+
+/* --- peeking --- */
+
+struct peeked {
+    int32_t code;
+    int64_t rest;
+    size_t count;
+    char remark[200];
+};
+
+static struct peeked peek_with(struct flow *f, int32_t queue_id, int32_t max)
+{
+    struct peek_header h = {.consumer_group = SLICE("G"), .topic = SLICE("T"), .queue_id = queue_id, .max_msg_nums = max};
+    struct answer *a = caller_call(f->caller, REQUEST_PEEK_MESSAGE, &peek_kind, &h, SLICE(""));
+    struct pop_reply_header reply;
+    struct message m;
+    struct peeked p = {.code = a->frame.code};
+    EXPECT_OK(header_decode(&pop_reply_kind, &a->frame, &reply));
+    p.rest = reply.rest_num;
+    snprintf(p.remark, sizeof p.remark, "%.*s", SLICE_ARG(a->frame.remark));
+    for (struct slice rest = a->frame.body; rest.n; rest = slice_skip(rest, record_read_size(&m)), p.count++) EXPECT_EQ(record_read(rest, &m), RECORD_WHOLE);
+    answer_free(a);
+    return p;
+}
+
+TEST(pop_peek, shows_what_a_pop_would_find_and_leaves_it)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 2);
+    EXPECT_EQ(peek_with(f, -1, 32).code, RESPONSE_PULL_NOT_FOUND);
+    for (int i = 0; i < 5; i++) EXPECT_EQ(flow_send(f, "T", i % 2, "", "x").code, RESPONSE_SUCCESS);
+    struct peeked p = peek_with(f, 0, 32);
+    EXPECT_EQ(p.code, RESPONSE_SUCCESS);
+    EXPECT_EQ(p.count, 3);
+    EXPECT_EQ(p.rest, 3);
+    EXPECT_TEXT(slice_text(p.remark), "FOUND");
+    EXPECT_EQ(peek_with(f, -1, 0).code, RESPONSE_PULL_NOT_FOUND);
+    struct pop_header h = pop_fields(f);
+    h.invisible_time = 5000;
+    h.max_msg_nums = 1;
+    h.queue_id = 0;
+    EXPECT_EQ(pop_with(f, &h).count, 1);
+    p = peek_with(f, 0, 32);
+    EXPECT_EQ(p.count, 2);   /* what is out is not there */
+    EXPECT_EQ(peek_with(f, 0, 32).count, 2);
+    sim_run_for(f->sim, 6000);   /* it comes back as a retry */
+    EXPECT_EQ(peek_with(f, 0, 32).count, 3);
+    EXPECT_EQ(peek_with(f, 2, 32).code, RESPONSE_INVALID_PARAMETER);
+    EXPECT_EQ(peek_with(f, 0, -1).code, RESPONSE_INVALID_PARAMETER);
+    flow_stop(f);
+}
+
+/* --- a store that refuses --- */
+
+TEST(pop, what_cannot_be_put_back_is_tried_later_and_later_and_at_once_when_there_is_room)
+{
+    static char body[4000];
+    struct flow *f = start(NULL, 1);
+    memset(body, 'x', sizeof body - 1);
+    for (int i = 0; i < 11; i++) EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    struct pop_header h = pop_fields(f);
+    h.max_msg_nums = 1;
+    h.invisible_time = 1000;
+    EXPECT_EQ(pop_with(f, &h).count, 1);
+    sim_run_for(f->sim, 3000);   /* the retry topic is made */
+    h.born_time = tasks_wall_ms(rpc_tasks(f->loop));
+    h.invisible_time = 20000;
+    h.queue_id = 0;
+    for (int i = 0; i < 10; i++) EXPECT_EQ(pop_with(f, &h).count, 1);
+    sim_run_for(f->sim, 2000);
+    sim_fs_set_space(f->disk, 0);
+    while (flow_send(f, "T", 0, "", body).code == RESPONSE_SUCCESS) continue;
+    sim_run_for(f->sim, 20000);
+    int64_t before = flow_metric(f, "skylark_pop_revive_refused_total");
+    EXPECT(before > 0);
+    sim_run_for(f->sim, 60000);
+    int64_t in_a_minute = flow_metric(f, "skylark_pop_revive_refused_total") - before;
+    EXPECT(in_a_minute > 0 && in_a_minute < 12 * 10);   /* and not 60 for each */
+    EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_retry_messages_total"), 1);
+    sim_fs_set_space(f->disk, 64 << 20);
+    sim_run_for(f->sim, 35000);
+    EXPECT_EQ(flow_metric(f, "rocketmq_pop_revive_retry_messages_total"), 11);
+    flow_stop(f);
+}
+
+/* --- times that clients choose --- */
+
+TEST(pop, a_message_that_is_given_back_for_ten_seconds_comes_after_them_and_not_after_its_first_time)
+{
+    struct flow *f = start(NULL, 1);
+    EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    struct pop_header h = pop_fields(f);
+    h.invisible_time = 120000;
+    struct popped p = pop_with(f, &h);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_EQ(pop_change(f, "G", &p.messages[0], 10000), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 9800);
+    EXPECT_EQ(pop_once(f).count, 0);
+    sim_run_for(f->sim, 400);
+    p = pop_once(f);
+    EXPECT_EQ(p.count, 1);
+    EXPECT_EQ(p.messages[0].m.reconsume_times, 1);
+    flow_stop(f);
+}
+
+TEST(pop, half_a_second_is_half_a_second_and_an_acknowledgement_after_it_is_too_late)
+{
+    struct flow *f = start(NULL, 1);
+    EXPECT_EQ(flow_send(f, "T", 0, "", "x").code, RESPONSE_SUCCESS);
+    struct pop_header h = pop_fields(f);
+    h.invisible_time = 500;
+    struct popped p = pop_with(f, &h);
+    EXPECT_EQ(p.count, 1);
+    sim_run_for(f->sim, 400);
+    EXPECT_EQ(pop_once(f).count, 0);
+    sim_run_for(f->sim, 300);
+    pop_ack(f, "G", &p.messages[0]);
+    struct popped again = pop_once(f);
+    EXPECT_EQ(again.count, 1);   /* once, tried once more */
+    EXPECT_EQ(again.messages[0].m.reconsume_times, 1);
+    EXPECT_EQ(pop_ack(f, "G", &again.messages[0]), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 70000);
+    EXPECT_EQ(pop_once(f).count, 0);
+    flow_stop(f);
+}
+
+/* --- pops that disagree --- */
+
+static size_t pop_tagged(struct flow *f, const char *tag)
+{
+    struct pop_header h = pop_fields(f);
+    h.exp = slice_text(tag);
+    return pop_with(f, &h).count;
+}
+
+TEST(pop, clients_of_a_group_that_ask_for_other_tags_are_named_once_a_minute)
+{
+    struct flow *f = start(NULL, 1);
+    for (int i = 0; i < 3; i++) {
+        pop_tagged(f, "x");
+        EXPECT_EQ(flow_send(f, "T", 0, "TAGS=x", "x").code, RESPONSE_SUCCESS);
+        EXPECT_EQ(pop_tagged(f, "x"), 1);
+    }
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 0);
+    for (int i = 0; i < 3; i++) {
+        pop_tagged(f, "y");
+        pop_tagged(f, "x");
+    }
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 1);
+    for (int i = 0; i < 8; i++) {   /* they go on */
+        sim_run_for(f->sim, 10000);
+        pop_tagged(f, i % 2 ? "x" : "y");
+    }
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 2);
+    struct pop_header other = pop_fields(f);   /* another topic is another matter */
+    flow_make_topic(f, "U", 1);
+    other.topic = SLICE("U");
+    pop_with(f, &other);
+    EXPECT_EQ(flow_send(f, "U", 0, "TAGS=y", "y").code, RESPONSE_SUCCESS);
+    other.born_time = tasks_wall_ms(rpc_tasks(f->loop));
+    EXPECT_EQ(pop_with(f, &other).count, 1);
+    EXPECT_EQ(flow_metric(f, "skylark_subscription_disagreements_total"), 2);
     flow_stop(f);
 }

@@ -91,6 +91,39 @@ TEST(overview, tools_are_told_offsets_system_topics_and_that_nobody_follows)
     flow_stop(f);
 }
 
+static const char *remark_of(struct flow *f, int32_t code, const struct header_kind *kind, const void *h, int32_t expected)
+{
+    static char remark[512];
+    EXPECT_EQ(flow_code(f, code, kind, h, NULL, remark), expected);
+    return remark;
+}
+
+TEST(overview, what_replicas_and_tools_of_rocksdb_ask_is_answered_as_by_one_that_has_neither)
+{
+    struct flow *f = flow_start(NULL);
+    struct exchange_ha_header ask = {.present = 0}, told = {.master_address = SLICE("10.0.0.7:1"), .master_ha_address = SLICE("10.0.0.7:2")};
+    struct reset_flush_offset_header reset = {.master_flush_offset = 0};
+    struct export_config_header export = {.config_type = SLICE("topics;subscriptionGroups")};
+    struct check_queues_header check = {.topic = SLICE("T")};
+    struct answer *a = caller_call(f->caller, REQUEST_EXCHANGE_BROKER_HA_INFO, &exchange_ha_kind, &ask, (struct slice){NULL, 0});
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    EXPECT_TEXT(frame_get(&a->frame, SLICE("masterFlushOffset")), "0");
+    EXPECT(frame_get(&a->frame, SLICE("masterAddress")).n && frame_get(&a->frame, SLICE("masterHaAddress")).n);
+    answer_free(a);
+    a = caller_call(f->caller, REQUEST_EXCHANGE_BROKER_HA_INFO, &exchange_ha_kind, &told, (struct slice){NULL, 0});
+    EXPECT_EQ(a->frame.code, RESPONSE_SUCCESS);
+    EXPECT(!frame_get(&a->frame, SLICE("masterAddress")).p);
+    answer_free(a);
+    assert_string_equal(remark_of(f, REQUEST_GET_BROKER_EPOCH_CACHE, NULL, NULL, RESPONSE_SYSTEM_ERROR), "this request only for controllerMode ");
+    remark_of(f, REQUEST_RESET_MASTER_FLUSH_OFFSET, &reset_flush_offset_kind, &reset, RESPONSE_SUCCESS);
+    remark_of(f, REQUEST_POP_ROLLBACK, NULL, NULL, RESPONSE_SUCCESS);
+    assert_string_equal(remark_of(f, REQUEST_EXPORT_ROCKSDB_CONFIG_TO_JSON, &export_config_kind, &export, RESPONSE_SUCCESS), "export done.");
+    a = caller_call(f->caller, REQUEST_CHECK_ROCKSDB_CQ_WRITE_PROGRESS, &check_queues_kind, &check, (struct slice){NULL, 0});
+    EXPECT_TEXT(a->frame.body, "{\"checkStatus\":2}");
+    answer_free(a);
+    flow_stop(f);
+}
+
 TEST(overview, a_broker_tells_its_rates_and_how_long_sends_take)
 {
     struct flow *f = flow_start(NULL);

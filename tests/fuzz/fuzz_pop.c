@@ -2,7 +2,7 @@
 #include "fuzz/fuzz.h"
 
 #include "broker/pop/leases.h"
-#include "broker/pop/order_file.h"
+#include "broker/order/order_file.h"
 
 static void try_record(enum pop_record_kind kind, struct slice text)
 {

@@ -33,10 +33,12 @@ void handle_delete_group(struct broker *b, struct call *call)
         call_fail(call, e);
         return;
     }
+    const struct group *group = groups_find(b->groups, h.group_name);
+    bool lite = group && group_config_attribute(&group->config, SLICE("lite.bind.topic")).n;
     broker_group_deleted(b, h.group_name);
     if (groups_delete(b->groups, h.group_name)) log_info("group.deleted group=\"%.*s\"", SLICE_ARG(h.group_name));
     stats_forget_group(&b->stats, h.group_name);
-    if (h.clean_offset) offsets_remove_group(b->offsets, h.group_name);
+    if (h.clean_offset || lite) offsets_remove_group(b->offsets, h.group_name);
     groups_when_saved(b->groups, reply_when_saved(call));
 }
 

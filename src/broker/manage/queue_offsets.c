@@ -1,4 +1,5 @@
 #include "broker/handlers.h"
+#include "codec/lite_topic.h"
 
 static void reply_offset(struct call *call, int64_t offset)
 {
@@ -87,7 +88,14 @@ void handle_search_offset(struct broker *b, struct call *call)
         return;
     }
     bool upper = h.boundary_type.n == 5 && strncasecmp((const char *)h.boundary_type.p, "upper", 5) == 0;
+    struct buf lite = BUF_EMPTY;
+    if (slice_trim(h.lite_topic).n) {
+        lite_queue_name(h.topic, h.lite_topic, &lite);
+        h.topic = buf_slice(&lite);
+    }
     int64_t offset = store_offset_by_time(b->store, h.topic, h.queue_id, h.timestamp, upper ? BOUNDARY_UPPER : BOUNDARY_LOWER);
+    if (lite.n && store_max_offset(b->store, h.topic, h.queue_id) <= 0) offset = 0;
+    buf_done(&lite);
     if (!disk_again(b, call)) reply_offset(call, offset);
 }
 

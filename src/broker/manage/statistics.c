@@ -170,6 +170,17 @@ static void put_connection(const struct client *c, struct arena *arena, struct p
     };
 }
 
+static size_t put_guests(const struct broker *b, struct slice group, struct arena *arena, struct producer_connections *list)
+{
+    const struct guest *guest;
+    size_t before = list->connections.count;
+    for (size_t at = 0; (guest = guests_next(&b->guests, group, &at));) {
+        struct connection_row *row = arena_list_add(arena, (void **)&list->connections.items, &list->connections.count, sizeof *row);
+        if (row) *row = (struct connection_row){guest->row.client_id, guest->row.address, guest->row.language, guest->row.version};
+    }
+    return list->connections.count - before;
+}
+
 static void put_subscriptions(const struct member_group *g, struct arena *arena, struct consumer_connections *reply)
 {
     struct map_entry *e;
@@ -184,18 +195,21 @@ void handle_consumer_connections(struct broker *b, struct call *call)
     struct consumer_connections_header h;
     err_t e = header_decode(&consumer_connections_kind, call->frame, &h);
     struct member_group *g = e ? NULL : members_consumers(&b->members, h.consumer_group);
-    if (!e && !g) e = err_new(ERR_NOT_ONLINE, "the consumer group[%.*s] not online", SLICE_ARG(h.consumer_group));
+    struct arena arena = ARENA_EMPTY;
+    struct producer_connections clients = {.connections = {NULL, 0}};
+    if (!e && !put_guests(b, h.consumer_group, &arena, &clients) && !g)
+        e = err_new(ERR_NOT_ONLINE, "the consumer group[%.*s] not online", SLICE_ARG(h.consumer_group));
     if (e) {
+        arena_done(&arena);
         call_fail(call, e);
         return;
     }
-    struct arena arena = ARENA_EMPTY;
-    struct producer_connections clients = {.connections = {NULL, 0}};
-    struct consumer_connections reply = {.type = g->type, .model = g->model, .from = g->from};
-    MEMBERS_EACH(g, node) put_connection(MEMBER_OF(node)->client, &arena, &clients);
+    struct consumer_connections reply = {.type = CONSUME_PASSIVELY, .model = MODEL_CLUSTERING, .from = FROM_LAST_OFFSET};   /* of guests alone */
+    if (g) reply.type = g->type, reply.model = g->model, reply.from = g->from;
+    for (struct list_node *n = g ? g->members.head.next : NULL; g && n != &g->members.head; n = n->next) put_connection(MEMBER_OF(n)->client, &arena, &clients);
     reply.connections.items = clients.connections.items;
     reply.connections.count = clients.connections.count;
-    put_subscriptions(g, &arena, &reply);
+    if (g) put_subscriptions(g, &arena, &reply);
     reply_bean(call, NULL, NULL, &consumer_connections_bean, &reply);
     arena_done(&arena);
 }

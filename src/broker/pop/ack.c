@@ -265,11 +265,28 @@ static struct ack_of of_handle(struct slice topic, struct slice group, int32_t q
     };
 }
 
+static bool is_lite(struct slice lite_topic) { return slice_trim(lite_topic).n; }
+
+/* Of a lite topic, the queue is that of the lite topic. */
+static void ack_lite(struct broker *b, struct call *call, const struct ack_header *h)
+{
+    struct receipt_handle handle;
+    err_t e = check_topic(b, call, h->topic, h->queue_id);
+    if (!e) e = check_handle(h->extra_info, &handle);
+    if (!e) e = broker_lite_ack(b, h, &handle);
+    if (e) call_fail(call, e);
+    else call_reply_ok(call);
+}
+
 void handle_ack(struct broker *b, struct call *call)
 {
     struct ack_header h;
     struct receipt_handle handle;
     err_t e = header_decode(&ack_kind, call->frame, &h);
+    if (!e && is_lite(h.lite_topic)) {
+        ack_lite(b, call, &h);
+        return;
+    }
     if (!e && !b->pop->ready) {
         pop_later(b->pop, call);
         return;
@@ -362,15 +379,20 @@ void handle_batch_ack(struct broker *b, struct call *call)
 
 /* --- another time --- */
 
-static err_t check_change(struct broker *b, const struct call *call, const struct change_invisible_header *h)
+static err_t check_time(struct broker *b, int64_t invisible_ms)
 {
     int64_t end_ms;
+    if (!__builtin_add_overflow(tasks_wall_ms(b->tasks), invisible_ms, &end_ms)) return NULL;
+    return err_new(ERR_INVALID, "the invisible time %lld never ends", (long long)invisible_ms);
+}
+
+static err_t check_change(struct broker *b, const struct call *call, const struct change_invisible_header *h)
+{
     err_t e = check_topic(b, call, h->topic, h->queue_id);
     if (e) return e;
     int64_t min = store_min_offset(b->store, h->topic, h->queue_id), max = store_max_offset(b->store, h->topic, h->queue_id);
     if (h->offset < min || h->offset >= max) return err_new(ERR_NO_MESSAGE, "%s", no_remark);
-    if (!__builtin_add_overflow(tasks_wall_ms(b->tasks), h->invisible_time, &end_ms)) return NULL;
-    return err_new(ERR_INVALID, "the invisible time %lld never ends", (long long)h->invisible_time);
+    return check_time(b, h->invisible_time);
 }
 
 static void renewal_stored(void *ctx, err_t e)
@@ -477,11 +499,27 @@ static err_t change_ordered(struct acking *a, const struct ack_of *of, const str
     return NULL;
 }
 
+static void change_lite(struct broker *b, struct call *call, const struct change_invisible_header *h)
+{
+    struct receipt_handle handle;
+    struct change_invisible_reply_header reply;
+    err_t e = check_topic(b, call, h->topic, h->queue_id);
+    if (!e) e = check_time(b, h->invisible_time);
+    if (!e) e = check_handle(h->extra_info, &handle);
+    if (!e) e = broker_lite_change(b, h, &handle, &reply);
+    if (e) fail_change(call, e);
+    else call_reply(call, RESPONSE_SUCCESS, no_remark, &change_invisible_reply_kind, &reply, (struct slice){NULL, 0});
+}
+
 void handle_change_invisible(struct broker *b, struct call *call)
 {
     struct change_invisible_header h;
     struct receipt_handle handle;
     err_t e = header_decode(&change_invisible_kind, call->frame, &h);
+    if (!e && is_lite(h.lite_topic)) {
+        change_lite(b, call, &h);
+        return;
+    }
     if (!e && !b->pop->ready) {
         pop_later(b->pop, call);
         return;

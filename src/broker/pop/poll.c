@@ -275,6 +275,7 @@ static void begin(struct broker *b, struct call *call, struct pop_header *h, boo
         refuse(call, notification, e);
         return;
     }
+    if (!notification) views_note(b->pop, poll->header, call);
     look(poll);
 }
 

@@ -314,7 +314,7 @@ err_t pop_new(struct broker *b, struct pop **out)
     p->own_broker = slice_text(b->cfg->broker.name);
     p->revive_topic = revive_topic_of(b);
     p->leases = LEASES_EMPTY;
-    p->points = p->foreign = MAP_EMPTY;
+    p->points = p->foreign = p->views = MAP_EMPTY;
     list_init(&p->late);
     list_init(&p->early);
     list_init(&p->scanning);
@@ -364,6 +364,7 @@ err_t pop_free(struct pop *p, bool clean)
     else err_drop(saved, "the first error is told");
     timer_stop(p->broker->tasks, &p->tidy);
     wait_done(p);
+    views_done(p);
     revive_log_free(p);
     leases_done(&p->leases);
     buf_done(&p->woken);

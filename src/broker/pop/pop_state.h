@@ -4,7 +4,7 @@
 #define SKYLARK_BROKER_POP_STATE_H
 
 #include "broker/pop/leases.h"
-#include "broker/pop/order.h"
+#include "broker/order/order.h"
 #include "broker/pop/pop.h"
 #include "broker/pop/pop_filter.h"
 #include "codec/pop_info.h"
@@ -98,6 +98,8 @@ struct pop {
     bool changed;                    /* since then, in a way that the log alone does not tell */
     struct timer save;
 
+    struct map views;                /* group, 0, topic -> what was asked for last (views.c) */
+
     struct order order;
     struct timer unlock;
 };
@@ -166,6 +168,11 @@ void poll_stored(struct poll *poll);
 enum scan_result { SCAN_DONE, SCAN_COLD, SCAN_MORE };
 /* Takes what there is of all that the pop asks for; or (a notification) finds out whether there is anything: poll->messages. */
 enum scan_result poll_scan(struct poll *poll);
+
+/* --- views.c --- */
+/* A pop asks for something; that others of its group ask for something else is told once a minute. */
+void views_note(struct pop *p, const struct pop_header *h, const struct call *call);
+void views_done(struct pop *p);
 
 /* --- wait.c --- */
 enum park_result { PARKED, PARK_FULL, PARK_TOO_LATE };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { AT_ONCE_MAX = 64, REFUSED_MS = 1000 };
+enum { AT_ONCE_MAX = 64, REFUSED_MS = 1000, REFUSED_MAX_MS = 30000 };
 
 /* A check point that is due. */
 struct revival {
@@ -23,6 +23,7 @@ struct revival {
     uint32_t putting;                /* messages whose retry is being stored */
     uint32_t done;                   /* bits of messages that are put, or gone */
     bool waits;                      /* for the disk, a topic, or better times */
+    int refusals;                    /* of the store, in a row */
     bool ending;
     struct disk_wait disk;
     struct saver_waiter saved;
@@ -120,11 +121,26 @@ static void revival_free(struct revival *r)
     pop_arm(p);
 }
 
+/* Later and later, while the store refuses; as soon as it takes something of one, the others are tried, too. */
 static void try_later(struct revival *r)
 {
     if (r->waits || r->pop->stopped) return;
+    int64_t ms = r->refusals < 5 ? (int64_t)REFUSED_MS << r->refusals : REFUSED_MAX_MS;
     r->waits = true;
-    timer_start(r->pop->broker->tasks, &r->again, REFUSED_MS);
+    r->refusals++;
+    metric_add(&r->pop->broker->metrics, METRIC_POP_REFUSED, 1);
+    timer_start(r->pop->broker->tasks, &r->again, ms);
+}
+
+static void store_takes(struct revival *r)
+{
+    struct pop *p = r->pop;
+    if (!r->refusals) return;
+    r->refusals = 0;
+    for (struct list_node *n = p->revivals.head.next; n != &p->revivals.head && !p->stopped; n = n->next) {
+        struct revival *other = LIST_OWNER(n, struct revival, node);
+        if (other->again.armed) timer_start(p->broker->tasks, &other->again, 0);
+    }
 }
 
 static void told(void *ctx, err_t e)
@@ -137,6 +153,7 @@ static void told(void *ctx, err_t e)
         try_later(r);
         return;
     }
+    store_takes(r);
     if (!lost) r->point->untold &= ~r->done;
     revival_free(r);
 }
@@ -206,6 +223,8 @@ static void put_done(void *ctx, err_t e)
         leases_unack(&r->pop->leases, r->point, put->at);
         if (put->at < r->at) r->at = put->at;
         try_later(r);
+    } else {
+        store_takes(r);
     }
     err_drop(e, "it is put again, if it was not stored");
     free(put);

@@ -48,35 +48,39 @@ static void on_answer(void *ctx, err_t e, const struct rpc_reply *reply)
     free(r);
 }
 
-static err_t find_consumer(struct broker *b, struct slice group, struct slice client_id, struct client **out)
+/* Its own connection, or that of its proxy. */
+static err_t find_consumer(struct broker *b, struct slice group, struct slice client_id, struct rpc_conn **out)
 {
-    *out = members_consumer_by_id(&b->members, group, client_id);
-    if (!*out) return err_new(ERR_REFUSED, "The Consumer <%.*s> <%.*s> not online", SLICE_ARG(group), SLICE_ARG(client_id));
-    if ((*out)->version >= OLDEST_THAT_TELLS) return NULL;
+    const struct client *c = members_consumer_by_id(&b->members, group, client_id);
+    const struct guest *guest = c ? NULL : guests_find(&b->guests, group, client_id);
+    if (!c && !guest) return err_new(ERR_REFUSED, "The Consumer <%.*s> <%.*s> not online", SLICE_ARG(group), SLICE_ARG(client_id));
+    *out = c ? c->conn : guest->conn;
+    if (guest || c->version >= OLDEST_THAT_TELLS) return NULL;
     return err_new(ERR_REFUSED, "The Consumer <%.*s> Version <%d> too low to finish, please upgrade it to V3_1_8_SNAPSHOT", SLICE_ARG(client_id),
-                   (*out)->version);
+                   c->version);
 }
 
-static void relay(struct call *call, struct client *c, struct slice group, const struct header_kind *kind, const void *header, struct slice body)
+static void relay(struct call *call, struct rpc_conn *conn, struct slice group, struct slice client_id, const struct header_kind *kind,
+                  const void *header, struct slice body)
 {
     struct relayed *r = must_zero(sizeof *r);
     r->call = call;
     r->group = must_dup(group);
-    r->client_id = must_strdup(c->id);
+    r->client_id = must_dup(client_id);
     struct rpc_request request = {
         .code = call->code, .kind = kind, .header = header, .body = body, .timeout_ms = CLIENT_MS, .done = on_answer, .ctx = r,
     };
-    rpc_conn_request(c->conn, &request);
+    rpc_conn_request(conn, &request);
 }
 
 void handle_running_info(struct broker *b, struct call *call)
 {
     struct running_info_header h;
-    struct client *c;
+    struct rpc_conn *conn;
     err_t e = header_decode(&running_info_kind, call->frame, &h);
-    if (!e) e = find_consumer(b, h.consumer_group, h.client_id, &c);
+    if (!e) e = find_consumer(b, h.consumer_group, h.client_id, &conn);
     if (e) call_fail(call, e);
-    else relay(call, c, h.consumer_group, &running_info_kind, &h, call->body);
+    else relay(call, conn, h.consumer_group, h.client_id, &running_info_kind, &h, call->body);
 }
 
 /* What the client is told besides what the tool said. */
@@ -107,20 +111,33 @@ static err_t find_record(struct broker *b, struct slice id, struct pinned *out)
 void handle_consume_directly(struct broker *b, struct call *call)
 {
     struct consume_directly_header h;
-    struct client *c;
+    struct rpc_conn *conn;
     struct pinned record;
     err_t e = header_decode(&consume_directly_kind, call->frame, &h);
-    if (!e) e = find_consumer(b, h.consumer_group, h.client_id, &c);
+    if (!e) e = find_consumer(b, h.consumer_group, h.client_id, &conn);
     if (!e) e = find_record(b, h.msg_id, &record);
     if (!e) {
         add_facts(b, &h);
-        relay(call, c, h.consumer_group, &consume_directly_kind, &h, record.bytes);
+        relay(call, conn, h.consumer_group, h.client_id, &consume_directly_kind, &h, record.bytes);
         pin_release(&record);
     } else if (err_code(e) == ERR_NOT_IN_MEMORY && disk_again(b, call)) {
         err_free(e);
     } else {
         call_fail(call, e);
     }
+}
+
+/* --- consumers of proxies (90021, ours) --- */
+
+void handle_proxy_consumers(struct broker *b, struct call *call)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct guest_list list;
+    err_t e = bean_decode(&guest_list_bean, call->body, &arena, "consumers of a proxy", &list);
+    if (!e) guests_told(&b->guests, call->conn, &list);
+    arena_done(&arena);
+    if (e) call_fail(call, e);
+    else call_reply_ok(call);
 }
 
 /* --- one question, all clients of a group (223) --- */

@@ -26,25 +26,32 @@ void pb_out_clear(struct pb_out *o)
     o->ref_count = o->ref_bytes = 0;
 }
 
-/* n bytes before those there are. */
-static uint8_t *take(struct pb_out *o, size_t n)
+static void grow(struct pb_out *o, size_t n)
 {
-    if (o->at < n) {
-        size_t used = o->cap - o->at, cap = o->cap ? o->cap : FIRST_BYTES;
-        while (cap - used < n) cap *= 2;
-        uint8_t *p = must_alloc(cap);
-        if (used) memcpy(p + cap - used, o->p + o->at, used);
-        free(o->p);
-        o->p = p;
-        o->cap = cap;
-        o->at = cap - used;
-    }
+    size_t used = o->cap - o->at, cap = o->cap ? o->cap : FIRST_BYTES;
+    while (cap - used < n) cap *= 2;
+    uint8_t *p = must_alloc(cap);
+    if (used) memcpy(p + cap - used, o->p + o->at, used);
+    free(o->p);
+    o->p = p;
+    o->cap = cap;
+    o->at = cap - used;
+}
+
+/* n bytes before those there are. */
+static inline uint8_t *take(struct pb_out *o, size_t n)
+{
+    if (o->at < n) grow(o, n);
     o->at -= n;
     return o->p + o->at;
 }
 
-static void put_varint(struct pb_out *o, uint64_t v)
+static inline void put_varint(struct pb_out *o, uint64_t v)
 {
+    if (v < 0x80) {   /* most are */
+        *take(o, 1) = (uint8_t)v;
+        return;
+    }
     uint8_t bytes[VARINT_MAX];
     size_t n = 0;
     for (; v >= 0x80; v >>= 7) bytes[n++] = (uint8_t)(v | 0x80);

@@ -1,4 +1,4 @@
-#include "broker/pop/order_file.h"
+#include "broker/order/order_file.h"
 
 #include "codec/pop_info.h"
 
@@ -78,6 +78,7 @@ static void on_flush(void *ctx)
 
 static void changed(struct order *o)
 {
+    if (o->in_memory) return;
     if (o->syncs) o->saver.dirty = true;
     if (!o->flush.armed) timer_start(o->broker->tasks, &o->flush, o->broker->cfg->broker.flush_offsets_ms);
 }
@@ -253,6 +254,7 @@ void order_popped(struct order *o, const struct order_pop *pop, struct buf *coun
     if (pop->groups) pop_by_groups(q, pop, same);
     else pop_queue_whole(q, pop, same);
     set_attempt(q, pop->attempt_id);
+    q->suspended = false;
     q->pop_ms = pop->pop_ms;
     q->invisible_ms = pop->invisible_ms;
     q->used_ms = pop->pop_ms;
@@ -305,6 +307,22 @@ bool order_change(struct order *o, struct slice topic, struct slice group, int32
     struct order_message *m = q ? find_message(q, offset) : NULL;
     if (!m || m->pop_ms != pop_ms) return false;
     m->visible_ms = visible_ms;
+    q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
+    changed(o);
+    return true;
+}
+
+bool order_suspend(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t pop_ms, int64_t visible_ms)
+{
+    struct order_queue *q = order_find(o, topic, group, queue_id);
+    if (!q || q->pop_ms != pop_ms) return false;
+    for (size_t i = 0; i < q->count; i++) {
+        struct order_message *m = &q->messages[i];
+        if (!q->suspended) m->count--;   /* the next pop adds one */
+        m->visible_ms = visible_ms;
+    }
+    q->suspended = true;
+    q->invisible_ms = visible_ms - pop_ms;
     q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
     changed(o);
     return true;
@@ -364,6 +382,13 @@ void order_begin(struct order *o)
         struct order_queue *q = e->value;
         q->unlock_ms = order_unlock_ms(q, tasks_wall_ms(o->broker->tasks));
     }
+}
+
+void order_open_in_memory(struct order *o, struct broker *b)
+{
+    order_init(o, b);
+    o->syncs = false;
+    o->in_memory = true;
 }
 
 err_t order_end(struct order *o)

@@ -1,5 +1,5 @@
 /* config/consumerOrderInfo.json. Facts: docs/protocol/store.md 8 */
-#include "broker/pop/order_file.h"
+#include "broker/order/order_file.h"
 
 #include "base/json.h"
 

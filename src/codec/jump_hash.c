@@ -1,4 +1,4 @@
-#include "proxy/jump_hash.h"
+#include "codec/jump_hash.h"
 
 size_t jump_hash(int64_t hash, size_t n)
 {

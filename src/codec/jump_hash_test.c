@@ -1,4 +1,4 @@
-#include "proxy/jump_hash.h"
+#include "codec/jump_hash.h"
 
 #include "kit/test.h"
 

@@ -1,8 +1,8 @@
 /* jump_hash.h - the place of a name among n, that moves as rarely as can be when n changes.
- * Facts    Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", as the original uses it for message groups
+ * Facts    Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", as the original uses it for message groups and lite topics
  * Threads  any */
-#ifndef SKYLARK_PROXY_JUMP_HASH_H
-#define SKYLARK_PROXY_JUMP_HASH_H
+#ifndef SKYLARK_CODEC_JUMP_HASH_H
+#define SKYLARK_CODEC_JUMP_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

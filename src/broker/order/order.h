@@ -5,8 +5,8 @@
  * Facts    docs/protocol/pop.md 5, store.md 8
  * Units    times in ms of the wall clock
  * Threads  loop, but order_open and order_close, which block */
-#ifndef SKYLARK_BROKER_POP_ORDER_H
-#define SKYLARK_BROKER_POP_ORDER_H
+#ifndef SKYLARK_BROKER_ORDER_ORDER_H
+#define SKYLARK_BROKER_ORDER_ORDER_H
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -20,6 +20,7 @@ struct order {
     struct saver saver;
     struct timer flush;         /* of what nobody waits for */
     bool syncs;                 /* what is told has to be on disk */
+    bool in_memory;             /* it has no file: nothing of it outlives the broker */
 };
 
 /* One message that was handed out. */
@@ -29,7 +30,7 @@ struct order_message {
     uint64_t group;             /* hash of its message group; 0: none */
     int64_t pop_ms;             /* the pop that handed it out last */
     int64_t visible_ms;         /* it is out until then */
-    int32_t count;              /* times it was handed out before that one */
+    int32_t count;              /* times it was handed out before that one, less those that were given back */
     bool acked;
 };
 
@@ -37,6 +38,7 @@ struct order_queue {
     struct slice topic, group;  /* behind it */
     int32_t queue_id;
     bool by_groups;
+    bool suspended;             /* its client gave the last pop back */
     int64_t pop_ms;             /* of the last pop */
     int64_t invisible_ms;
     int64_t used_ms;            /* lastConsumeTimestamp */
@@ -49,6 +51,8 @@ struct order_queue {
 
 err_t order_open(struct order *o, struct broker *b) MUST_CHECK;
 err_t order_close(struct order *o) MUST_CHECK;
+/* One without a file. */
+void order_open_in_memory(struct order *o, struct broker *b);
 
 struct order_queue *order_find(const struct order *o, struct slice topic, struct slice group, int32_t queue_id);
 /* The queue may not be popped now: messages are out, and not by the same attempt. */
@@ -72,6 +76,8 @@ enum order_result order_ack(struct order *o, struct slice topic, struct slice gr
                             int64_t *out_next);
 /* False: nothing of that pop is out there. */
 bool order_change(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t offset, int64_t pop_ms, int64_t visible_ms);
+/* The client gives back all that it has of that pop, which does not count as a try: nothing of the queue is visible before then. */
+bool order_suspend(struct order *o, struct slice topic, struct slice group, int32_t queue_id, int64_t pop_ms, int64_t visible_ms);
 void order_clear(struct order *o, struct slice topic, struct slice group, int32_t queue_id);
 /* Of a topic, or of a group; the other one's p is NULL. */
 void order_forget(struct order *o, struct slice topic, struct slice group);

@@ -1,8 +1,8 @@
 /* order_file.h - what order.c and order_file.c tell each other. Threads: loop. */
-#ifndef SKYLARK_BROKER_POP_ORDER_FILE_H
-#define SKYLARK_BROKER_POP_ORDER_FILE_H
+#ifndef SKYLARK_BROKER_ORDER_ORDER_FILE_H
+#define SKYLARK_BROKER_ORDER_ORDER_FILE_H
 
-#include "broker/pop/order.h"
+#include "broker/order/order.h"
 #include "broker/state.h"
 
 void order_file_encode(void *order, struct buf *out);

@@ -1,0 +1,490 @@
+/* Every command against two brokers and a name server: whom it asks what, and what is read from the answers. */
+#include "admin/session_fixture.h"
+
+#include "admin/command.h"
+#include "codec/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what servers say --- */
+
+static const char topics_a[] =
+    "{\"dataVersion\":{\"counter\":1,\"stateVersion\":0,\"timestamp\":1},\"topicConfigTable\":{"
+    "\"T\":{\"attributes\":{\"message.type\":\"FIFO\"},\"order\":false,\"perm\":6,\"readQueueNums\":4,\"topicFilterType\":\"SINGLE_TAG\",\"topicName\":\"T\",\"topicSysFlag\":0,\"writeQueueNums\":4},"
+    "\"%DLQ%G\":{\"perm\":6,\"readQueueNums\":1,\"topicName\":\"%DLQ%G\",\"writeQueueNums\":1},"
+    "\"TBW102\":{\"perm\":7,\"readQueueNums\":8,\"topicName\":\"TBW102\",\"writeQueueNums\":8}}}";
+static const char groups_a[] =
+    "{\"dataVersion\":{\"counter\":1,\"stateVersion\":0,\"timestamp\":1},\"subscriptionGroupTable\":{\"G\":{\"groupName\":\"G\",\"retryMaxTimes\":3},"
+    "\"TOOLS_CONSUMER\":{\"groupName\":\"TOOLS_CONSUMER\"}}}";
+static const char members_a[] =
+    "{\"connectionSet\":[{\"clientAddr\":\"10.0.1.1:5\",\"clientId\":\"10.0.1.1@7\",\"language\":\"JAVA\",\"version\":479},"
+    "{\"clientAddr\":\"10.0.1.2:5\",\"clientId\":\"10.0.1.2@7\",\"language\":\"GO\",\"version\":63}],\"consumeFromWhere\":\"CONSUME_FROM_LAST_OFFSET\","
+    "\"consumeType\":\"CONSUME_PASSIVELY\",\"messageModel\":\"CLUSTERING\",\"subscriptionTable\":{\"T\":{\"expressionType\":\"TAG\",\"subString\":\"*\",\"topic\":\"T\"}}}";
+static const char progress_a[] =
+    "{\"consumeTps\":1.5,\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"brokerOffset\":10,\"consumerOffset\":4,\"lastTimestamp\":1796042445070,\"pullOffset\":6}}}";
+static const char status_a[] =
+    "{\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"lastUpdateTimestamp\":1796042445070,\"maxOffset\":10,\"minOffset\":8}},\"topicPutTps\":0.5}";
+static const char runtime_a[] =
+    "{\"table\":{\"brokerVersionDesc\":\"V5_5_0\",\"putTps\":\"12.5 3.0 1.0\",\"getTransferredTps\":\"7.25 0.0 0.0\",\"commitLogDiskRatio\":\"0.80\",\"brokerActive\":\"true\","
+    "\"msgPutTotalTodayNow\":\"30\",\"msgPutTotalTodayMorning\":\"20\",\"msgPutTotalYesterdayMorning\":\"5\"}}";
+static const char running_a[] =
+    "{\"mqTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:{\"cachedMsgCount\":3,\"commitOffset\":4,\"droped\":false,\"lastConsumeTimestamp\":0,\"lastPullTimestamp\":1796042445070,"
+    "\"locked\":true}},\"properties\":{\"PROP_CLIENT_VERSION\":\"V5_3_3\",\"PROP_CONSUME_TYPE\":\"CONSUME_PASSIVELY\"},"
+    "\"statusTable\":{\"T\":{\"consumeFailedMsgs\":2,\"consumeFailedTPS\":0.5,\"consumeOKTPS\":1.0,\"consumeRT\":2.0,\"pullRT\":3.0,\"pullTPS\":4.0}},"
+    "\"subscriptionSet\":[{\"expressionType\":\"TAG\",\"subString\":\"*\",\"topic\":\"T\"}]}";
+static const char running_other[] = "{\"mqTable\":{},\"properties\":{},\"statusTable\":{},\"subscriptionSet\":[{\"expressionType\":\"TAG\",\"subString\":\"x\",\"topic\":\"T\"}]}";
+static const char producers_a[] =
+    "{\"data\":{\"P\":[{\"clientId\":\"p@1\",\"language\":\"JAVA\",\"lastUpdateTimestamp\":1796042445070,\"remoteIP\":\"10.0.1.3:5\",\"version\":513}]}}";
+
+static const struct get_kv_reply_header kv_value_a = {.value = SLICE("a:4")};
+static const struct wipe_perm_reply_header wiped = {.wipe_topic_count = 7};
+static const struct add_perm_reply_header added = {.add_topic_count = 8};
+static const struct send_reply_header sent = {.msg_id = SLICE("0A0000020000000100000000000000FF"), .queue_id = 2, .queue_offset = 5};
+static const struct offset_reply_header begins = {.offset = 9};
+static const struct pull_reply_header pulled = {.next_begin_offset = 10, .min_offset = 8, .max_offset = 10};
+static const struct recall_reply_header recalled = {.msg_id = SLICE("KEY1")};
+
+static uint8_t record_bytes[512], letter_bytes[512];
+static struct slice record, letter;
+
+static struct slice make_record(uint8_t *bytes, const char *topic, const char *properties)
+{
+    struct message m = {.topic = slice_text(topic), .queue_id = 0, .born_ms = 1796042445000, .body = SLICE("hello"), .properties = slice_text(properties)};
+    struct addr host = {.ip = {10, 0, 0, 2}, .port = 1};
+    struct record_place place = {.log_offset = 255, .queue_offset = 9, .store_ms = 1796042445070, .store_host = &host};
+    m.born_host = host;
+    size_t n = record_size(&m, &host);
+    EXPECT(n <= 512);
+    record_encode(&m, &place, n, bytes);
+    return slice_of(bytes, n);
+}
+
+static const struct line name_lines[] = {
+    {REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, "*route"},
+    {REQUEST_GET_BROKER_CLUSTER_INFO, 0, "*cluster"},
+    {REQUEST_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, 0, "{\"topicList\":[\"T\",\"%RETRY%G\",\"A\"]}"},
+    {REQUEST_GET_KV_CONFIG, 0, "", &get_kv_reply_kind, &kv_value_a},
+    {REQUEST_PUT_KV_CONFIG, 0, ""},
+    {REQUEST_DELETE_KV_CONFIG, 0, ""},
+    {REQUEST_DELETE_TOPIC_IN_NAMESRV, 0, ""},
+    {REQUEST_GET_NAMESRV_CONFIG, 0, "listenPort=9876\nkvConfigPath=/x\n"},
+    {REQUEST_UPDATE_NAMESRV_CONFIG, 0, ""},
+    {REQUEST_WIPE_WRITE_PERM_OF_BROKER, 0, "", &wipe_perm_reply_kind, &wiped},
+    {REQUEST_ADD_WRITE_PERM_OF_BROKER, 0, "", &add_perm_reply_kind, &added},
+    {0},
+};
+
+static const struct line broker_lines[] = {
+    {REQUEST_UPDATE_AND_CREATE_TOPIC, 0, ""},
+    {REQUEST_UPDATE_AND_CREATE_TOPIC_LIST, 0, ""},
+    {REQUEST_DELETE_TOPIC_IN_BROKER, 0, ""},
+    {REQUEST_GET_ALL_TOPIC_CONFIG, 0, topics_a},
+    {REQUEST_GET_TOPIC_CONFIG, 0, "{\"attributes\":{\"message.type\":\"FIFO\"},\"order\":true,\"perm\":4,\"readQueueNums\":3,\"topicName\":\"T\",\"topicSysFlag\":2,\"writeQueueNums\":5}"},
+    {REQUEST_GET_TOPIC_STATS_INFO, 0, status_a},
+    {REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, 0, "{\"groupList\":[\"G\"]}"},
+    {REQUEST_VIEW_BROKER_STATS_DATA, 0, "{\"statsDay\":{\"avgpt\":0.0,\"sum\":100,\"tps\":0.0},\"statsHour\":{\"avgpt\":0.0,\"sum\":9,\"tps\":0.0},\"statsMinute\":{\"avgpt\":0.0,\"sum\":1,\"tps\":2.5}}"},
+    {REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, 0, ""},
+    {REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, 0, ""},
+    {REQUEST_DELETE_SUBSCRIPTIONGROUP, 0, ""},
+    {REQUEST_GET_ALL_SUBSCRIPTIONGROUP_CONFIG, 0, groups_a},
+    {REQUEST_GET_SUBSCRIPTIONGROUP_CONFIG, 0, "{\"groupName\":\"G\",\"retryMaxTimes\":3}"},
+    {REQUEST_GET_CONSUMER_CONNECTION_LIST, 0, members_a},
+    {REQUEST_GET_CONSUME_STATS, 0, progress_a},
+    {REQUEST_GET_PRODUCER_CONNECTION_LIST, 0, "{\"connectionSet\":[{\"clientAddr\":\"10.0.1.3:5\",\"clientId\":\"p@1\",\"language\":\"JAVA\",\"version\":513}]}"},
+    {REQUEST_GET_ALL_PRODUCER_INFO, 0, producers_a},
+    {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, running_a},
+    {REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, 0, "{\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:7}}"},
+    {REQUEST_UPDATE_CONSUMER_OFFSET, 0, ""},
+    {REQUEST_SET_MESSAGE_REQUEST_MODE, 0, ""},
+    {REQUEST_GET_BROKER_RUNTIME_INFO, 0, runtime_a},
+    {REQUEST_GET_BROKER_CONFIG, 0, "fileReservedTime=72\nsecretKey=hidden\n"},
+    {REQUEST_UPDATE_BROKER_CONFIG, 0, ""},
+    {REQUEST_GET_BROKER_CONSUME_STATS, 0, "{\"brokerAddr\":\"10.0.0.2:1\",\"consumeStatsList\":[{\"G\":[{\"consumeTps\":0.0,\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:"
+                                          "{\"brokerOffset\":10,\"consumerOffset\":4,\"lastTimestamp\":1796042445070,\"pullOffset\":6}}}]}],\"totalDiff\":6,\"totalInflightDiff\":2}"},
+    {REQUEST_GET_BROKER_HA_STATUS, 0, "{\"haConnectionInfo\":[{\"addr\":\"10.0.0.9:4\",\"diff\":5,\"inSync\":true,\"slaveAckOffset\":95,\"transferFromWhere\":0,\"transferredByteInSecond\":1}],"
+                                      "\"inSyncSlaveNums\":1,\"master\":true,\"masterCommitLogMaxOffset\":100}"},
+    {REQUEST_CLEAN_EXPIRED_CONSUMEQUEUE, 0, ""},
+    {REQUEST_CLEAN_UNUSED_TOPIC, 0, ""},
+    {REQUEST_DELETE_EXPIRED_COMMITLOG, 0, ""},
+    {REQUEST_RESET_MASTER_FLUSH_OFFSET, 0, ""},
+    {REQUEST_GET_BROKER_EPOCH_CACHE, RESPONSE_SYSTEM_ERROR, "this request only for controllerMode "},
+    {REQUEST_GET_COLD_DATA_FLOW_CTR_INFO, 0, "{\"runtimeTable\":{}}"},
+    {REQUEST_UPDATE_COLD_DATA_FLOW_CTR_CONFIG, 0, ""},
+    {REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG, 0, ""},
+    {REQUEST_SET_COMMITLOG_READ_MODE, 0, ""},
+    {REQUEST_POP_ROLLBACK, 0, ""},
+    {REQUEST_GET_ALL_CONSUMER_OFFSET, 0, "{}"},
+    {REQUEST_GET_ALL_DELAY_OFFSET, 0, "{}"},
+    {REQUEST_GET_TIMER_METRICS, 0, "{\"dataVersion\":{\"counter\":1},\"timingCount\":{\"T\":{\"count\":4,\"timeStamp\":1796042445070}}}"},
+    {REQUEST_GET_OPEN_TRANSACTIONS, 0, "{\"nextOffset\":-1,\"open\":0,\"transactions\":[]}"},
+    {REQUEST_QUERY_MESSAGE, 0, "", NULL, NULL, &record},
+    {REQUEST_VIEW_MESSAGE_BY_ID, 0, "", NULL, NULL, &record},
+    {REQUEST_PULL_MESSAGE, 0, "", &pull_reply_kind, &pulled, &record},
+    {REQUEST_SEARCH_OFFSET_BY_TIMESTAMP, 0, "", &offset_reply_kind, &begins},
+    {REQUEST_SEND_MESSAGE_V2, 0, "", &send_reply_kind, &sent},
+    {REQUEST_QUERY_CONSUME_QUEUE, 0, "{\"maxQueueIndex\":10,\"minQueueIndex\":8,\"queueData\":[{\"eval\":false,\"physicOffset\":255,\"physicSize\":120,\"tagsCode\":7}]}"},
+    {REQUEST_RECALL_MESSAGE, 0, "", &recall_reply_kind, &recalled},
+    {0},
+};
+
+/* One broker, a: what b would say is the same. */
+static const char one_route[] =
+    "{\"brokerDatas\":[{\"brokerAddrs\":{\"0\":\"10.0.0.2:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"}],\"filterServerTable\":{},"
+    "\"queueDatas\":[{\"brokerName\":\"a\",\"perm\":6,\"readQueueNums\":4,\"topicSysFlag\":0,\"writeQueueNums\":4}]}";
+static const char one_cluster[] =
+    "{\"brokerAddrTable\":{\"a\":{\"brokerAddrs\":{0:\"10.0.0.2:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"}},\"clusterAddrTable\":{\"C\":[\"a\"]}}";
+
+static struct cluster *world(void)
+{
+    struct cluster *c = cluster_start();
+    struct line names[LINES_MAX];
+    size_t n = 0;
+    record = make_record(record_bytes, "T", "UNIQ_KEY\1KEY1\2TAGS\1red\2KEYS\1k1\2");
+    letter = make_record(letter_bytes, "%DLQ%G", "UNIQ_KEY\1KEY2\2DLQ_ORIGIN_TOPIC\1T\2DLQ_ORIGIN_MESSAGE_ID\1ORIGIN\2RETRY_TOPIC\1T\2");
+    do {
+        names[n] = name_lines[n];
+        if (names[n].text && !strcmp(names[n].text, "*route")) names[n].text = one_route;
+        if (names[n].text && !strcmp(names[n].text, "*cluster")) names[n].text = one_cluster;
+    } while (names[n++].request);
+    cluster_serve(c, 0, names);
+    cluster_serve(c, 1, broker_lines);
+    return c;
+}
+
+/* --- each command --- */
+
+enum { NAMES, BROKER };
+
+struct row {
+    const char *line;
+    int server;
+    int32_t code;               /* that this one was asked */
+    const char *field, *value;  /* with this field (V2 of sends: its letter); NULL: any */
+    const char *part;           /* of what was printed */
+};
+
+static const struct row rows[] = {
+    /* topics */
+    {"topic list", BROKER, REQUEST_GET_ALL_TOPIC_CONFIG, NULL, NULL, "T      FIFO  1        4"},
+    {"topic describe T", BROKER, REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, "topic", "T", "message.type  FIFO"},
+    {"topic create N --queues 3 --type FIFO -b 10.0.0.2:1", BROKER, REQUEST_UPDATE_AND_CREATE_TOPIC, "attributes", "+message.type=FIFO", "readQueueNums   3"},
+    {"topic update T --queues 9", BROKER, REQUEST_UPDATE_AND_CREATE_TOPIC, "writeQueueNums", "9", "the topic is changed"},
+    {"topic update T --perm RW", BROKER, REQUEST_UPDATE_AND_CREATE_TOPIC, "readQueueNums", "3", "writeQueueNums  5"},
+    {"topic delete T --yes", NAMES, REQUEST_DELETE_TOPIC_IN_NAMESRV, "topic", "T", "the topic is gone"},
+    {"updateTopic -c C -t T -r 2 -w 3 -p 4 -o true -u true -a +x=y", BROKER, REQUEST_UPDATE_AND_CREATE_TOPIC, "topicSysFlag", "1", "perm            R--"},
+    {"updateTopic -c C -t T -w 3 -o true", NAMES, REQUEST_PUT_KV_CONFIG, "value", "a:3", "order           true"},
+    {"updateTopicList -b 10.0.0.2:1 -f topics.json", BROKER, REQUEST_UPDATE_AND_CREATE_TOPIC_LIST, NULL, NULL, "the topics are there"},
+    {"deleteTopic -t T -c C", BROKER, REQUEST_DELETE_TOPIC_IN_BROKER, "topic", "T", "the topic is gone"},
+    {"updateTopicPerm -t T -c C -p 4", BROKER, REQUEST_UPDATE_AND_CREATE_TOPIC, "perm", "4", "RW-   R--"},
+    {"updateTopicPerm -t T -c C -p 6", NAMES, REQUEST_GET_ROUTEINFO_BY_TOPIC, "topic", "T", "nothing to do: the permission is RW- already"},
+    {"updateOrderConf -t T -m get", NAMES, REQUEST_GET_KV_CONFIG, "namespace", "ORDER_TOPIC_CONFIG", "orderConf  a:4"},
+    {"updateOrderConf -t T -m put -v a:4", NAMES, REQUEST_PUT_KV_CONFIG, "key", "T", "the name servers know it"},
+    {"updateOrderConf -t T -m delete", NAMES, REQUEST_DELETE_KV_CONFIG, "key", "T", "topic  T"},
+    {"topicList", NAMES, REQUEST_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, NULL, NULL, "%RETRY%G\nA\nT\n"},
+    {"topicList -c", BROKER, REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, "topic", "A", "C            T      G"},
+    {"topicClusterList -t T", NAMES, REQUEST_GET_ROUTEINFO_BY_TOPIC, "topic", "T", "C\n"},
+    {"topicRoute -t T -l", NAMES, REQUEST_GET_ROUTEINFO_BY_TOPIC, NULL, NULL, "readQueues   4"},
+    {"topicStatus -t T", BROKER, REQUEST_GET_TOPIC_STATS_INFO, "topic", "T", "a           0        8          10         2026-11-30T12:40:45.070Z"},
+    {"allocateMQ -t T -i x,y,z", NAMES, REQUEST_GET_ROUTEINFO_BY_TOPIC, NULL, NULL, "x   a           0\nx   a           1\ny   a           2\nz   a           3\n"},
+    {"statsAll -t T", BROKER, REQUEST_VIEW_BROKER_STATS_DATA, "statsKey", "T@G", "T      G              6             2.50   2.50    100          100"},
+    /* groups */
+    {"group list", BROKER, REQUEST_GET_CONSUMER_CONNECTION_LIST, "consumerGroup", "G", "G      2      V5_3_3   PUSH  CLUSTERING  1.50  6"},
+    {"group describe G", BROKER, REQUEST_GET_CONSUME_STATS, "consumerGroup", "G", "retryMaxTimes                   3"},
+    {"group create G --retryMaxTimes 5", BROKER, REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, NULL, NULL, "the group is there"},
+    {"group delete G --yes", BROKER, REQUEST_DELETE_SUBSCRIPTIONGROUP, "cleanOffset", "true", "the group is gone"},
+    {"group reset-offset G T --to beginning --dry-run", BROKER, REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, "dryRun", "true", "nothing was changed"},
+    {"group reset-offset G T --queue 0 --offset 7", BROKER, REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, "offset", "7", "a           0        7"},
+    {"group clone G N T", BROKER, REQUEST_UPDATE_CONSUMER_OFFSET, "consumerGroup", "N", "T      a           0        4"},
+    {"updateSubGroup -c C -g G -s false -r 2 --attributes +k=v,-x", BROKER, REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, NULL, NULL, "the group is there"},
+    {"updateSubGroupList -c C -f groups.json", BROKER, REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, NULL, NULL, "the groups are there"},
+    {"deleteSubGroup -c C -g G -r true", BROKER, REQUEST_DELETE_TOPIC_IN_BROKER, "topic", "%DLQ%G", "the group is gone"},
+    {"setConsumeMode -c C -t T -g G -m POP -q 1", BROKER, REQUEST_SET_MESSAGE_REQUEST_MODE, NULL, NULL, "the mode is set"},
+    {"consumerProgress", BROKER, REQUEST_GET_CONSUME_STATS, "consumerGroup", "G", "G      2"},
+    {"consumerProgress -g G -t T", BROKER, REQUEST_GET_CONSUME_STATS, "topic", "T", "T      a           0        10            4               -         6     2         2026"},
+    {"consumerProgress -g G -s true", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, "clientId", "10.0.1.2@7", "10.0.1.2"},
+    {"consumerConnection -g G", BROKER, REQUEST_GET_CONSUMER_CONNECTION_LIST, "consumerGroup", "G", "10.0.1.1@7  10.0.1.1:5  JAVA      V5_3_3"},
+    {"producerConnection -g P -t T", BROKER, REQUEST_GET_PRODUCER_CONNECTION_LIST, "producerGroup", "P", "p@1       10.0.1.3:5  JAVA      V5_5_0"},
+    {"producer -b 10.0.0.2:1", BROKER, REQUEST_GET_ALL_PRODUCER_INFO, NULL, NULL, "P              p@1"},
+    {"getConsumerConfig -g G", BROKER, REQUEST_GET_SUBSCRIPTIONGROUP_CONFIG, "group", "G", "retryMaxTimes                   3"},
+    {"resetOffsetByTime -g G -t T -s -1", BROKER, REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, "timestamp", "-1", "the group goes on there"},
+    {"resetOffsetByTime -g G -t T -s 5 -b 10.0.0.2:1 -q 0 -o 7", BROKER, REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, "queueId", "0", "the group goes on there"},
+    {"skipAccumulatedMessage -g G -t T", BROKER, REQUEST_INVOKE_BROKER_TO_RESET_OFFSET, "isForce", "true", "a           0        7"},
+    {"cloneGroupOffset -s G -d N -t T", BROKER, REQUEST_UPDATE_CONSUMER_OFFSET, "commitOffset", "4", "T      a           0        4"},
+    {"consumerStatus -g G", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, "consumerGroup", "G", "subscriptionsAgree  true"},
+    {"consumerStatus -g G -i 10.0.1.1@7", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, "clientId", "10.0.1.1@7", "T      3.00    4.00     2.00       1.00          0.50              2"},
+    {"subscription check G", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, NULL, NULL, "no disagreements"},
+    /* messages */
+    {"message show T KEY1", BROKER, REQUEST_QUERY_MESSAGE, "_UNIQUE_KEY_QUERY", "true", "body             hello"},
+    {"message find T --key k1", BROKER, REQUEST_QUERY_MESSAGE, "key", "k1", "KEY1   a           0        9            red   k1    2026-11-30T12:40:45.070Z  5"},
+    {"message send T hello --tags red", BROKER, REQUEST_SEND_MESSAGE_V2, "b", "T", "a           2        SEND_OK"},
+    {"message resend T KEY1", BROKER, REQUEST_SEND_MESSAGE_V2, "b", "T", "SEND_OK"},
+    {"queryMsgById -t T -i 0A0000020000000100000000000000FF", BROKER, REQUEST_VIEW_MESSAGE_BY_ID, "offset", "255", "offsetId         0A0000020000000100000000000000FF"},
+    {"queryMsgByKey -t T -k k1 -m 3", BROKER, REQUEST_QUERY_MESSAGE, "maxNum", "3", "KEY1"},
+    {"queryMsgByUniqueKey -t T -i KEY1", BROKER, REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, "topic", "T", "NOT_CONSUME_YET"},
+    {"queryMsgByUniqueKey -t T -i KEY1 -a", BROKER, REQUEST_QUERY_MESSAGE, "key", "KEY1", "hello"},
+    {"queryMsgByOffset -t T -b a -i 0 -o 9", BROKER, REQUEST_PULL_MESSAGE, "queueOffset", "9", "queueOffset      9"},
+    {"queryMsgTraceById -i KEY1", BROKER, REQUEST_QUERY_MESSAGE, "topic", "RMQ_SYS_TRACE_TOPIC", "no pub"},
+    {"printMsg -t T", BROKER, REQUEST_PULL_MESSAGE, "queueOffset", "8", "hello"},
+    {"printMsg -t T -s blue", BROKER, REQUEST_PULL_MESSAGE, "subscription", "blue", "no messages"},
+    {"printMsg -t T -b -2h -d false", BROKER, REQUEST_SEARCH_OFFSET_BY_TIMESTAMP, "queueId", "0", "more  false"},
+    {"printMsgByQueue -t T -a a -i 0 -f true", BROKER, REQUEST_PULL_MESSAGE, "queueId", "0", "red  1"},
+    {"consumeMessage -t T -b a -i 0 -o 9 -c 1", BROKER, REQUEST_PULL_MESSAGE, "queueOffset", "9", "hello"},
+    {"message tail T --timeout 1000 --limit 1", BROKER, REQUEST_PULL_MESSAGE, "sysFlag", "6", "hello"},
+    {"sendMessage -t T -p hello -k k1 -b a -i 2", BROKER, REQUEST_SEND_MESSAGE_V2, "e", "2", "SEND_OK"},
+    {"checkMsgSendRT -t T -a 2 -s 10", BROKER, REQUEST_SEND_MESSAGE_V2, "e", "1", "avgRT"},
+    {"sendMsgStatus -b a -c 2", BROKER, REQUEST_SEND_MESSAGE_V2, "b", "a", "SEND_OK"},
+    {"clusterRT -a 3", BROKER, REQUEST_SEND_MESSAGE_V2, "b", "a", "C            a           "},
+    {"queryCq -t T -q 0 -i 8", BROKER, REQUEST_QUERY_CONSUME_QUEUE, "count", "10", "8      255           120         7"},
+    {"timer list", BROKER, REQUEST_GET_TIMER_METRICS, NULL, NULL, "T      a           4"},
+    {"timer cancel T djEgVCBhIDE3OTYwNDI0NDUwNzAgS0VZMQ==", BROKER, REQUEST_RECALL_MESSAGE, "topic", "T", "it will not be delivered"},
+    {"dlq list", BROKER, REQUEST_GET_TOPIC_STATS_INFO, "topic", "%DLQ%G", "G      a           2"},
+    /* brokers */
+    {"cluster status", BROKER, REQUEST_GET_BROKER_RUNTIME_INFO, NULL, NULL, "12.50  7.25"},
+    {"clusterList -m", BROKER, REQUEST_GET_BROKER_RUNTIME_INFO, NULL, NULL, "C            a           15"},
+    {"brokerStatus -b 10.0.0.2:1", BROKER, REQUEST_GET_BROKER_RUNTIME_INFO, NULL, NULL, "10.0.0.2:1  putTps"},
+    {"brokerConsumeStats -b 10.0.0.2:1 -l 6", BROKER, REQUEST_GET_BROKER_CONSUME_STATS, "isOrder", "false", "T      G      a           0        10            4               6"},
+    {"brokerConsumeStats -b 10.0.0.2:1 -l 7", BROKER, REQUEST_GET_BROKER_CONSUME_STATS, NULL, NULL, "no queues"},
+    {"haStatus -c C", BROKER, REQUEST_GET_BROKER_HA_STATUS, NULL, NULL, "10.0.0.9:4"},
+    {"broker config get fileReservedTime", BROKER, REQUEST_GET_BROKER_CONFIG, NULL, NULL, "fileReservedTime  72"},
+    {"broker config set fileReservedTime 48", BROKER, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, "it is set"},
+    {"broker config diff", BROKER, REQUEST_GET_BROKER_CONFIG, NULL, NULL, "have the same settings"},
+    {"getBrokerConfig -c C", BROKER, REQUEST_GET_BROKER_CONFIG, NULL, NULL, "fileReservedTime"},
+    {"updateBrokerConfig -c C -k a -v b", BROKER, REQUEST_UPDATE_BROKER_CONFIG, NULL, NULL, "it is set"},
+    {"getNamesrvConfig", NAMES, REQUEST_GET_NAMESRV_CONFIG, NULL, NULL, "listenPort"},
+    {"updateNamesrvConfig -k a -v b", NAMES, REQUEST_UPDATE_NAMESRV_CONFIG, NULL, NULL, "10.0.0.1:1"},
+    {"updateKvConfig -s N -k K -v V", NAMES, REQUEST_PUT_KV_CONFIG, "value", "V", "10.0.0.1:1"},
+    {"deleteKvConfig -s N -k K", NAMES, REQUEST_DELETE_KV_CONFIG, "namespace", "N", "10.0.0.1:1"},
+    {"wipeWritePerm -b a", NAMES, REQUEST_WIPE_WRITE_PERM_OF_BROKER, "brokerName", "a", "10.0.0.1:1   7"},
+    {"addWritePerm -b a", NAMES, REQUEST_ADD_WRITE_PERM_OF_BROKER, "brokerName", "a", "10.0.0.1:1   8"},
+    {"cleanExpiredCQ", BROKER, REQUEST_CLEAN_EXPIRED_CONSUMEQUEUE, NULL, NULL, "done"},
+    {"cleanUnusedTopic -c C", BROKER, REQUEST_CLEAN_UNUSED_TOPIC, NULL, NULL, "done"},
+    {"deleteExpiredCommitLog -b 10.0.0.2:1", BROKER, REQUEST_DELETE_EXPIRED_COMMITLOG, NULL, NULL, "done"},
+    {"resetMasterFlushOffset -b 10.0.0.2:1 -o 5", BROKER, REQUEST_RESET_MASTER_FLUSH_OFFSET, "masterFlushOffset", "5", "done"},
+    {"getColdDataFlowCtrInfo -c C", BROKER, REQUEST_GET_COLD_DATA_FLOW_CTR_INFO, NULL, NULL, "runtimeTable"},
+    {"updateColdDataFlowCtrGroupConfig -c C -g G -v 100", BROKER, REQUEST_UPDATE_COLD_DATA_FLOW_CTR_CONFIG, NULL, NULL, "done"},
+    {"removeColdDataFlowCtrGroupConfig -c C -g G", BROKER, REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG, NULL, NULL, "done"},
+    {"setCommitLogReadAheadMode -c C -m 1", BROKER, REQUEST_SET_COMMITLOG_READ_MODE, "READ_AHEAD_MODE", "1", "done"},
+    {"exportPopRecord -c C", BROKER, REQUEST_POP_ROLLBACK, NULL, NULL, "in the log"},
+    {"exportConfigs -c C -f d", BROKER, REQUEST_GET_BROKER_CONFIG, NULL, NULL, "d/configs.json"},
+    {"exportMetadata -c C -f d", BROKER, REQUEST_GET_ALL_SUBSCRIPTIONGROUP_CONFIG, NULL, NULL, "d/metadata.json"},
+    {"bundle f.json", BROKER, REQUEST_GET_OPEN_TRANSACTIONS, NULL, NULL, "f.json"},
+    {"client list", BROKER, REQUEST_GET_CONSUMER_CONNECTION_LIST, NULL, NULL, "producer  P               p@1"},
+    {"route diff", NAMES, REQUEST_GET_ROUTEINFO_BY_TOPIC, NULL, NULL, "topics  3"},
+    {"doctor", BROKER, REQUEST_GET_TOPIC_STATS_INFO, "topic", "%DLQ%G", "look     disk             a           80 % full"},
+};
+
+/* Whether a JSON document stands there, and nothing else. */
+static void expect_json(const char *line, const char *text)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct json j;
+    json_begin(&j, slice_text(text), &arena);
+    if (json_peek(&j) != JSON_OBJECT) print_error("%s: %s\n", line, text);
+    json_skip(&j);
+    err_t e = json_end(&j, line);
+    if (e) print_error("%s: %s: %s\n", line, err_text(e), text);
+    EXPECT(!e);
+    arena_done(&arena);
+}
+
+static void expect_row(struct cluster *c, const struct row *r)
+{
+    struct line_run s;
+    char json[256];
+    cluster_forget(c);
+    line_run(&s, c, r->line);
+    const struct frame *asked = cluster_asked(c, r->server, r->code);
+    if (s.status || !strstr(s.out_text, r->part) || !asked) print_error("%s\n%d\n%s\n%s\n", r->line, s.status, s.out_text, s.err_text);
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT(asked && strstr(s.out_text, r->part));
+    if (r->field && !slice_eq(frame_get(asked, slice_text(r->field)), slice_text(r->value))) print_error("%s\n", r->line);
+    if (r->field) EXPECT_TEXT(frame_get(asked, slice_text(r->field)), r->value);
+    line_done(&s);
+    snprintf(json, sizeof json, "%s --json", r->line);
+    line_run(&s, c, json);
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    expect_json(r->line, s.out_text);
+    line_done(&s);
+}
+
+TEST(commands, each_asks_what_it_should_and_reads_the_answer)
+{
+    struct cluster *c = world();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) expect_row(c, &rows[i]);
+    cluster_stop(c);
+}
+
+static bool has_row(const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strncmp(rows[i].line, name, n) && (rows[i].line[n] == ' ' || !rows[i].line[n])) return true;
+    return false;
+}
+
+/* Those with tests of their own. */
+static bool is_tested_elsewhere(const char *name)
+{
+    static const char *const others[] = {"why queue", "why message", "why send", "transaction list", "transaction resume", "getBrokerEpoch", "decodeMessageId", "dlq show",
+                                         "dlq resend"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(others[i], name)) return true;
+    return false;
+}
+
+TEST(commands, none_is_without_a_row)
+{
+    const struct command *c;
+    for (size_t i = 0; (c = command_at(i)); i++) {
+        if (c->absent || is_tested_elsewhere(c->name)) continue;
+        if (!has_row(c->name)) print_error("%s has no row\n", c->name);
+        EXPECT(has_row(c->name));
+    }
+}
+
+TEST(commands, those_that_are_not_there_say_why_and_fail)
+{
+    struct cluster *c = cluster_start();
+    const struct command *one;
+    size_t n = 0;
+    for (size_t i = 0; (one = command_at(i)); i++) {
+        struct line_run s;
+        if (!one->absent) continue;
+        line_run(&s, c, one->name);
+        EXPECT_EQ(s.status, ADMIN_FAILED);
+        EXPECT(strstr(s.err_text, one->absent) && !s.out_bytes);
+        line_done(&s);
+        n++;
+    }
+    EXPECT(n > 20);
+    cluster_stop(c);
+}
+
+/* --- those whose bodies or failures are looked at more closely --- */
+
+static void expect_body(struct cluster *c, const char *line, int32_t code, const char *body)
+{
+    struct line_run s;
+    line_run(&s, c, line);
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT_TEXT(cluster_asked(c, BROKER, code)->body, body);
+    line_done(&s);
+}
+
+TEST(commands, bodies_are_those_of_mqadmin)
+{
+    struct cluster *c = world();
+    expect_body(c, "updateSubGroup -c C -g G -s false -r 2 --attributes +k=v,-x", REQUEST_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+                "{\"attributes\":{\"+k\":\"v\",\"-x\":\"\"},\"brokerId\":0,\"consumeBroadcastEnable\":false,\"consumeEnable\":false,\"consumeFromMinEnable\":false,"
+                "\"consumeMessageOrderly\":false,\"consumeTimeoutMinute\":15,\"groupName\":\"G\",\"groupRetryPolicy\":{\"type\":\"CUSTOMIZED\"},\"groupSysFlag\":0,"
+                "\"notifyConsumerIdsChangedEnable\":true,\"retryMaxTimes\":2,\"retryQueueNums\":1,\"whichBrokerWhenConsumeSlowly\":1}");
+    expect_body(c, "setConsumeMode -c C -t T -g G -m POP -q 1", REQUEST_SET_MESSAGE_REQUEST_MODE,
+                "{\"consumerGroup\":\"G\",\"mode\":\"POP\",\"popShareQueueNum\":1,\"topic\":\"T\"}");
+    expect_body(c, "updateBrokerConfig -c C -k path -v C:\\x", REQUEST_UPDATE_BROKER_CONFIG, "path=C:\\\\x\n");
+    expect_body(c, "updateColdDataFlowCtrGroupConfig -c C -g G -v 100", REQUEST_UPDATE_COLD_DATA_FLOW_CTR_CONFIG, "G=100\n");
+    expect_body(c, "removeColdDataFlowCtrGroupConfig -c C -g G", REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG, "G");
+    expect_body(c, "updateTopicList -c C -f topics.json", REQUEST_UPDATE_AND_CREATE_TOPIC_LIST,
+                "{\"topicConfigList\":[{\"topicName\":\"A\",\"readQueueNums\":4,\"writeQueueNums\":4,\"perm\":6}]}");
+    cluster_stop(c);
+}
+
+TEST(commands, members_that_disagree_are_named_and_the_status_says_so)
+{
+    struct cluster *c = cluster_start();
+    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, one_route}, {0}});
+    cluster_serve(c, 1, (struct line[]){{REQUEST_GET_CONSUMER_CONNECTION_LIST, 0, members_a}, {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, running_a},
+                                        {REQUEST_GET_CONSUMER_RUNNING_INFO, 0, running_other}, {0}});
+    struct line_run s;
+    line_run(&s, c, "subscription check G");
+    EXPECT_EQ(s.status, ADMIN_FAILED);
+    EXPECT(strstr(s.out_text, "T      10.0.1.1@7  *              10.0.1.2@7     x\n") && strstr(s.out_text, "subscriptionsAgree  false"));
+    line_done(&s);
+    cluster_stop(c);
+}
+
+TEST(commands, dead_letters_are_shown_and_sent_again)
+{
+    struct cluster *c = world();
+    struct line_run s;
+    struct line lines[LINES_MAX];
+    size_t n = 0;
+    do {
+        lines[n] = broker_lines[n];
+        if (lines[n].request == REQUEST_PULL_MESSAGE) lines[n].bytes = &letter;
+    } while (lines[n++].request);
+    cluster_stop(c);
+    c = cluster_start();
+    cluster_serve(c, 0, (struct line[]){{REQUEST_GET_ROUTEINFO_BY_TOPIC, 0, one_route}, {0}});
+    cluster_serve(c, 1, lines);
+    line_run(&s, c, "dlq show G");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT(strstr(s.out_text, "KEY2   T            ORIGIN"));
+    line_done(&s);
+    line_run(&s, c, "dlq resend G ORIGIN");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT_TEXT(frame_get(cluster_asked(c, BROKER, REQUEST_SEND_MESSAGE_V2), SLICE("b")), "T");
+    EXPECT(!memmem(frame_get(cluster_asked(c, BROKER, REQUEST_SEND_MESSAGE_V2), SLICE("i")).p, frame_get(cluster_asked(c, BROKER, REQUEST_SEND_MESSAGE_V2), SLICE("i")).n, "DLQ", 3));
+    line_done(&s);
+    line_run(&s, c, "dlq resend G NOTHING");
+    EXPECT_EQ(s.status, ADMIN_FAILED);
+    line_done(&s);
+    line_run(&s, c, "dlq resend G");
+    EXPECT_EQ(s.status, ADMIN_USAGE);
+    line_done(&s);
+    cluster_stop(c);
+}
+
+TEST(commands, what_is_destroyed_is_asked_for_first)
+{
+    struct cluster *c = world();
+    struct line_run s;
+    line_run_on_terminal(&s, c, "topic delete T", 80, ADMIN_NO);
+    EXPECT_EQ(s.status, ADMIN_FAILED);
+    EXPECT(!cluster_asked(c, BROKER, REQUEST_DELETE_TOPIC_IN_BROKER) && strstr(s.err_text, "nothing was done"));
+    line_done(&s);
+    line_run_on_terminal(&s, c, "topic delete T", 80, ADMIN_YES);
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT(cluster_asked(c, BROKER, REQUEST_DELETE_TOPIC_IN_BROKER));
+    line_done(&s);
+    cluster_stop(c);
+}
+
+TEST(commands, profiles_name_servers_and_the_line_wins)
+{
+    struct cluster *c = world();
+    struct line_run s;
+    line_run(&s, c, "topicList --profile test");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    line_done(&s);
+    line_run(&s, c, "topicList --profile other -n 10.0.0.1:1");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    line_done(&s);
+    line_run(&s, c, "topicList --profile other --timeout 100");
+    EXPECT_EQ(s.status, ADMIN_NOBODY);
+    line_done(&s);
+    cluster_stop(c);
+}
+
+TEST(commands, settings_in_a_bundle_are_without_secrets)
+{
+    struct cluster *c = world();
+    struct line_run s;
+    line_run(&s, c, "bundle f.json");
+    EXPECT_EQ(s.status, ADMIN_FINE);
+    EXPECT(strstr(line_written(), "secretKey=***") && !strstr(line_written(), "hidden") && strstr(line_written(), "fileReservedTime=72"));
+    line_done(&s);
+    cluster_stop(c);
+}
+
+TEST(commands, an_id_is_taken_apart_without_asking_and_a_broker_without_epochs_is_an_error)
+{
+    struct cluster *c = world();
+    line_expect(c, "decodeMessageId -i nothing", ADMIN_FAILED, "", "skylark admin decodeMessageId: a message id has 32 or 56 digits, not 7\n");
+    struct line_run s;
+    line_run(&s, c, "decodeMessageId -i 0A0000020000000100000000000000FF");
+    EXPECT(strstr(s.out_text, "storeHost        10.0.0.2:1\ncommitLogOffset  255\n"));
+    line_done(&s);
+    line_expect(c, "getBrokerEpoch -b a", ADMIN_FAILED, "", "skylark admin getBrokerEpoch: broker a: this request only for controllerMode (code 1)\n");
+    cluster_stop(c);
+}

@@ -1,0 +1,51 @@
+/* message.h - what commands on messages share. The room's own. Threads: loop */
+#ifndef SKYLARK_ADMIN_MESSAGE_MESSAGE_H
+#define SKYLARK_ADMIN_MESSAGE_MESSAGE_H
+
+#include "admin/command.h"
+#include "codec/record.h"
+
+/* A message and the broker that has it. */
+struct found {
+    struct admin_broker broker;
+    struct message message;         /* borrows from the answer's body */
+};
+
+struct founds {
+    BEAN_LIST(struct found) list;
+};
+
+/* The records of a body, as far as they are whole. */
+void messages_add(struct job *j, const struct admin_broker *b, struct slice body, struct founds *out);
+/* UNIQ_KEY, else the offset id. */
+struct slice message_key_of(struct job *j, const struct message *m);
+struct slice message_offset_id(struct job *j, const struct message *m);
+struct slice message_property(const struct message *m, const char *name);
+struct slice addr_text_of(struct job *j, const struct addr *a);
+/* As text where it is text, else as hexadecimal digits; what is compressed is only said to be so. */
+struct slice message_body_text(struct job *j, const struct message *m);
+
+/* Table "messages", one a row. */
+struct table *message_table(struct job *j, bool bodies);
+void message_row(struct job *j, struct table *t, const struct found *f, bool body);
+/* All of one: facts, and the table "properties". */
+void message_outcome(struct job *j, const struct found *f, bool body);
+
+/* --- send.c --- */
+
+struct sending {
+    struct slice topic;
+    struct slice body;
+    struct slice properties;        /* UNIQ_KEY is added */
+    int32_t queue_id;               /* -1: the broker's choice */
+    int32_t reconsume_times;
+};
+
+/* Asks, with a tag of the caller's; the answer's header is a send_reply. Returns the UNIQ_KEY. */
+struct slice message_ask_send(struct job *j, const struct admin_broker *b, const struct sending *s, const void *tag);
+
+
+/* A copy of a message, without what belongs to one delivery of it. */
+void message_ask_resend(struct job *j, const struct admin_broker *b, const struct found *f, struct slice topic, const void *tag);
+
+#endif

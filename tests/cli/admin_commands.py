@@ -1,0 +1,297 @@
+"""`skylark admin` against a real server: every command once, its JSON against tests/cli/admin_schema.json, terminals, profiles, completion."""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import fcntl
+import termios
+
+from crash import load
+from kit import skylark
+
+HERE = pathlib.Path(__file__).resolve().parent
+BINARY = sys.argv[1]
+REFERENCE = HERE.parent.parent / "docs" / "reference" / "admin.md"
+SCHEMA = json.loads((HERE / "admin_schema.json").read_text()) if (HERE / "admin_schema.json").exists() else {}
+
+
+def call(*arguments, env=None):
+    done = subprocess.run([BINARY, "admin", *map(str, arguments)], capture_output=True, text=True, timeout=30, env={**os.environ, **(env or {})})
+    return done.returncode, done.stdout, done.stderr
+
+
+# --- JSON against its schema: {"member": TYPE}; TYPE is text, number, flag, [TYPE], or {"column": TYPE}; everything may be null ---
+
+def fits(value, kind):
+    if value is None:
+        return True
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(fits(v, kind[0]) for v in value)
+    if isinstance(kind, dict):
+        return isinstance(value, dict) and all(name in kind and fits(v, kind[name]) for name, v in value.items())
+    if kind == "flag":
+        return isinstance(value, bool)
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, str)
+
+
+def expect_schema(name, document):
+    kind = SCHEMA.get(name)
+    assert kind, f"{name} is not in admin_schema.json"
+    for member, value in document.items():
+        if member not in kind and "*" in kind:
+            assert fits(value, kind["*"]), (name, member, value)
+            continue
+        assert member in kind, f"{name}: member {member} is not in admin_schema.json"
+        assert fits(value, kind[member]), (name, member, value)
+
+
+# --- a server with something in it ---
+
+def send(caller, topic, key, body=b"a message", tag="red", keys=None):
+    properties = {"UNIQ_KEY": key, "TAGS": tag, "KEYS": keys or f"k-{key}"}
+    text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
+    header, _ = caller.call(load.SEND_V2, {"a": "P", "b": topic, "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1796042445070", "h": "0", "i": text}, body)
+    assert header["code"] == 0, header
+    return header["extFields"]["msgId"]
+
+
+def heartbeat(caller):
+    consumer = {"consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "consumeType": "CONSUME_PASSIVELY", "groupName": "billing", "messageModel": "CLUSTERING", "unitMode": False,
+                "subscriptionDataSet": [{"classFilterMode": False, "codeSet": [], "expressionType": "TAG", "subString": "*", "subVersion": 1, "tagsSet": [], "topic": "Orders"}]}
+    body = {"clientID": "10.0.0.1@7", "consumerDataSet": [consumer], "heartbeatFingerprint": 0, "producerDataSet": [{"groupName": "P"}], "withoutSub": False}
+    header, _ = caller.call(34, {}, json.dumps(body).encode())
+    assert header["code"] == 0, header
+
+
+class World:
+    def __init__(self, folder):
+        self.process = skylark.server(BINARY, folder, ["brokerName=b-1"]).start()
+        self.broker, self.namesrv = self.process.broker, self.process.namesrv
+        skylark.wait_for("the broker at the name server", lambda: call("topic", "create", "Orders", "--queues", 2, "-n", self.namesrv)[0] == 0)
+        self.caller = load.Caller(self.process.broker_port)
+        self.ids = [send(self.caller, "Orders", f"KEY{n}") for n in range(3)]
+        send(self.caller, "Traces", "TRACE1", "\x01".join(["Pub", "1796042445070", "R", "P", "Orders", "KEY1", "red", "", "h:1", "9", "7", "0", "OFF", "true"]).encode() + b"\x02", keys="KEY1")
+        heartbeat(self.caller)
+
+    def run(self, line, status=0):
+        """The text and the JSON of a command; Python's format fills in what differs."""
+        words = [w.format(broker=self.broker, id=self.ids[0]) for w in line]
+        words += [] if "-n" in words else ["-n", self.namesrv]
+        got, out, err = call(*words)
+        assert got == status and (status or not err), (words, got, out, err)
+        got, text, err = call(*words, "--json")
+        assert got == status, (words, got, text, err)
+        return out, json.loads(text) if text else None
+
+    def stop(self):
+        self.caller.close()
+        assert self.process.stop()
+
+
+# One line a command, with a part of what it prints. 'again' marks those whose second run (for the JSON) may fail.
+LINES = [
+    ("topic create New --queues 3 --type FIFO", "readQueueNums   3"), ("topic list", "Orders"), ("topic describe Orders", "billing"),
+    ("topic update New --queues 5", "writeQueueNums  5"), ("topic delete New --yes", "the topic is gone"),
+    ("updateTopic -t A -b {broker} -r 4 -w 4 -o true", "order           true"), ("updateTopic -t B -c DefaultCluster", "readQueueNums   8"),
+    ("topicList", "Orders\n"), ("topicList -c", "billing"), ("topicRoute -t Orders -l", "readQueues   2"), ("topicStatus -t Orders", "b-1         0        0          3"),
+    ("topicClusterList -t Orders", "DefaultCluster\n"), ("allocateMQ -t Orders -i 1,2", "1   b-1         0"), ("updateTopicPerm -t A -c DefaultCluster -p 4", "R--"),
+    ("updateOrderConf -t A -m put -v b-1:4", "b-1:4"), ("updateOrderConf -t A -m get", "b-1:4"), ("updateOrderConf -t A -m delete", "name servers"),
+    ("statsAll -t Orders", "billing"), ("deleteTopic -t B -c DefaultCluster", "the topic is gone"), ("updateTopicList -c DefaultCluster -f {file}", "topics are there"),
+    ("group create shop --retryMaxTimes 3", "the group is there"), ("group list", "billing  1      V5_5_0"), ("group describe billing", "10.0.0.1@7"),
+    ("group reset-offset billing Orders --to beginning --dry-run", "b-1         0        0"), ("group reset-offset billing Orders --queue 0 --offset 1", "b-1         0        1"),
+    ("group clone billing shop Orders", "Orders  b-1         0        1"), ("group delete shop --yes", "the group is gone"),
+    ("updateSubGroup -g g1 -c DefaultCluster -r 5", "the group is there"), ("updateSubGroupList -c DefaultCluster -f {groups}", "groups are there"),
+    ("setConsumeMode -c DefaultCluster -t Orders -g billing -m POP", "the mode is set"), ("deleteSubGroup -g g1 -b {broker} -r true", "the group is gone"),
+    ("consumerProgress", "billing"), ("consumerProgress -g billing", "Orders  b-1         0        3             1"), ("consumerConnection -g billing", "10.0.0.1@7"),
+    ("producerConnection -g P -t Orders", "10.0.0.1@7"), ("producer -b {broker}", "P              10.0.0.1@7"), ("getConsumerConfig -g billing", "retryMaxTimes                   16"),
+    ("resetOffsetByTime -g billing -t Orders -s 0", "b-1         0        0"), ("skipAccumulatedMessage -g billing -t Orders", "b-1         0        3"),
+    ("cloneGroupOffset -s billing -d other -t Orders", "Orders  b-1         0        3"), ("client list", "consumer  billing"),
+    ("message show Orders KEY1", "body             a message"), ("message find Orders --key k-KEY1", "KEY1"), ("message send Orders hello", "SEND_OK"),
+    ("message resend Orders KEY1", "SEND_OK"), ("queryMsgById -t Orders -i {id}", "KEY0"), ("queryMsgByKey -t Orders -k k-KEY2", "KEY2"),
+    ("queryMsgByUniqueKey -t Orders -i KEY2", "billing"), ("queryMsgByOffset -t Orders -b b-1 -i 0 -o 2", "KEY2"), ("printMsg -t Orders", "a message"),
+    ("printMsgByQueue -t Orders -a b-1 -i 0 -f true -p true", "red"), ("consumeMessage -t Orders -c 2", "KEY1"), ("sendMessage -t Orders -p hi -b b-1 -i 1", "SEND_OK"),
+    ("queryMsgTraceById -i KEY1 -t Traces", "Pub   P              127.0.0.1   2026-11-30T12:40:45.070Z  7          success"),
+    ("checkMsgSendRT -t Orders -a 3", "avgRT"), ("sendMsgStatus -b b-1 -c 2", "SEND_OK"), ("clusterRT -a 3", "b-1"), ("queryCq -t Orders -q 0 -i 0 -c 2", "physicOffset"),
+    ("decodeMessageId -i {id}", "commitLogOffset"), ("timer list", "no timers"), ("dlq list", "no deadLetters"), ("dlq show billing", "no deadLetters"),
+    ("transaction list", "0 open transactions"), ("cluster status", "b-1"), ("clusterList -m", "b-1"), ("brokerStatus -b {broker}", "putTps"),
+    ("brokerConsumeStats -b {broker}", "diffTotal"), ("haStatus -b {broker}", "masterCommitLogMaxOffset"), ("broker config get fileReservedTime", "72"),
+    ("broker config set fileReservedTime 73", "it is set"), ("broker config diff", "same settings"), ("getBrokerConfig -b {broker}", "fileReservedTime"),
+    ("updateBrokerConfig -c DefaultCluster -k fileReservedTime -v 72", "it is set"), ("getNamesrvConfig", "listenPort"),
+    ("updateNamesrvConfig -k orderMessageEnable -v true", "127.0.0.1"), ("updateKvConfig -s N -k K -v V", "127.0.0.1"), ("deleteKvConfig -s N -k K", "127.0.0.1"),
+    ("wipeWritePerm -b b-1", "127.0.0.1"), ("addWritePerm -b b-1", "127.0.0.1"), ("cleanExpiredCQ -b {broker}", "done"), ("cleanUnusedTopic -b {broker}", "done"),
+    ("deleteExpiredCommitLog -b {broker}", "done"), ("resetMasterFlushOffset -b {broker} -o 0", "done"), ("getColdDataFlowCtrInfo -b {broker}", "configTable"),
+    ("updateColdDataFlowCtrGroupConfig -b {broker} -g billing -v 1000000", "done"), ("removeColdDataFlowCtrGroupConfig -b {broker} -g billing", "done"),
+    ("setCommitLogReadAheadMode -b {broker} -m 1", "done"), ("exportConfigs -c DefaultCluster -f {folder}", "configs.json"),
+    ("exportMetadata -b {broker} -f {folder}", "metadata.json"), ("exportPopRecord -b {broker}", "in the log"), ("bundle {folder}/bundle.json", "bundle.json"),
+    ("route diff", "no differences"), ("doctor", "healthy  true"), ("why queue billing Orders 0", "nobody has pulled"), ("why message Orders KEY1", "it lies"), ("why send Orders", "would be taken"),
+]
+# Those that fail here: what they say.
+REFUSED = [
+    ("getBrokerEpoch -b b-1", "only for controllerMode"), ("consumerStatus -g billing", "no answer within"),
+    ("subscription check billing", "no answer within"), ("timer cancel Orders x", "recallHandle"), ("dlq resend billing --all", "no dead letters"),
+    ("transaction resume Orders KEY1", "no transaction of topic"), ("createUser -u x -p y", "no accounts"), ("topic create Orders", "already"),
+]
+ONCE = ("topic create", "topic delete", "deleteTopic", "group delete", "deleteSubGroup", "updateTopicPerm")   # what cannot be done twice
+TAILED = {"message tail"}
+
+
+def name_of(line):
+    for words in (3, 2, 1):
+        name = " ".join(line.split()[:words])
+        if f"\n### {name}\n" in REFERENCE.read_text() or f"\n| {name} |" in REFERENCE.read_text():
+            return name
+    raise AssertionError(f"no command: {line}")
+
+
+def admin_runs_each_command(folder):
+    world = World(folder)
+    (folder / "topics.json").write_text('[{"topicName": "L1", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6}]')
+    (folder / "groups.json").write_text('[{"groupName": "LG"}]')
+    seen = set(TAILED)
+    learned = {}
+    for line, part in LINES:
+        words = [w.replace("{file}", str(folder / "topics.json")).replace("{groups}", str(folder / "groups.json")).replace("{folder}", str(folder)) for w in line.split()]
+        words = [w.format(broker=world.broker, id=world.ids[0]) for w in words]
+        name = name_of(line)
+        seen.add(name)
+        status, out, err = call(*words, "-n", world.namesrv)
+        assert status == 0 and not err and part in out, (line, status, out, err)
+        if name in ONCE:
+            continue
+        status, text, err = call(*words, "-n", world.namesrv, "--json")
+        assert status == 0 and not err, (line, status, text, err)
+        document = json.loads(text)
+        if os.environ.get("LEARN"):
+            learn(learned.setdefault(name, {}), document)
+        else:
+            expect_schema(name, document)
+    for line, part in REFUSED:
+        seen.add(name_of(line))
+        status, _, err = call(*line.split(), "-n", world.namesrv, "--timeout", 1000)
+        assert status != 0 and re.search(part, err), (line, status, err)
+    if os.environ.get("LEARN"):
+        (HERE / "admin_schema.json").write_text(json.dumps(learned, indent=1, sort_keys=True) + "\n")
+    commands = set(re.findall(r"^### (.+)$", REFERENCE.read_text(), re.M))
+    assert commands <= seen, f"not run: {sorted(commands - seen)}"
+    world.stop()
+
+
+def learn(kind, document):
+    """LEARN=1 writes the schema anew from what commands print; who does so reads the difference."""
+    def kind_of(value):
+        if isinstance(value, bool):
+            return "flag"
+        if isinstance(value, (int, float)):
+            return "number"
+        if isinstance(value, list):
+            row = {}
+            for v in value:
+                if not isinstance(v, dict):
+                    return [kind_of(v)]
+                for k, x in v.items():
+                    if x is not None or k not in row:
+                        row[k] = kind_of(x)
+            return [row or "text"]
+        if isinstance(value, dict):
+            return {k: kind_of(v) for k, v in value.items()}
+        return "text"
+    for member, value in document.items():
+        kind[member] = kind_of(value)
+
+
+def admin_reference_is_current(folder):
+    status, out, _ = call("reference")
+    assert status == 0 and out == REFERENCE.read_text(), "docs/reference/admin.md is not what 'skylark admin reference' prints"
+
+
+# --- terminals ---
+
+def on_terminal(columns, arguments, typed="", env=None):
+    """What a command writes to a terminal of that width, and its exit status."""
+    child, master = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        os.execve(BINARY, [BINARY, "admin", *arguments], {**os.environ, "TERM": "xterm", **(env or {})})
+    out = b""
+    if typed:
+        while b"[y/N]" not in out:
+            out += os.read(master, 4096)
+        os.write(master, typed.encode())
+    while True:
+        try:
+            ready, _, _ = select.select([master], [], [], 20)
+            assert ready, "nothing more comes"
+            part = os.read(master, 4096)
+        except OSError:
+            break   # the other end is closed
+        if not part:
+            break
+        out += part
+    os.close(master)
+    return out.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def admin_fits_terminals(folder):
+    world = World(folder)
+    line = ["topicStatus", "-t", "Orders", "-n", world.namesrv]
+    stored = re.compile(r"20\d\d-\d\d-\d\dT[0-9:.]+Z")
+    wide, status = on_terminal(200, line)
+    assert status == 0
+    golden = ("\x1b[1mbrokerName  queueId  minOffset  maxOffset  lastUpdateTimestamp\x1b[0m\n"
+              "b-1         0        0          3          TIME\nb-1         1        0          0          -\n\ntopicPutTps  RATE\n")
+    assert re.sub(r"topicPutTps  [0-9.]+", "topicPutTps  RATE", stored.sub("TIME", wide)) == golden, wide
+    plain = call(*line)[1]
+    assert "\x1b" not in plain and stored.sub("TIME", plain).startswith("brokerName  queueId"), plain
+    assert "\x1b" not in on_terminal(200, line, env={"NO_COLOR": "1"})[0]
+    narrow, _ = on_terminal(80, ["topicRoute", "-t", "Orders", "-n", world.namesrv])
+    assert narrow == (f"clusterName     DefaultCluster\nbrokerName      b-1\nbrokerAddrs     0:{world.broker}\nreadQueueNums   2\nwriteQueueNums  2\n"
+                      "perm            RW-\ntopicSysFlag    0\n"), narrow
+    wide, _ = on_terminal(200, ["topicRoute", "-t", "Orders", "-n", world.namesrv])
+    assert "readQueueNums  writeQueueNums" in wide, wide
+    for columns in (80, 200):
+        for words in (["cluster", "status"], ["printMsg", "-t", "Orders"], ["group", "describe", "billing"], ["doctor"]):
+            text, status = on_terminal(columns, [*words, "-n", world.namesrv])
+            longest = max(len(re.sub(r"\x1b\[[0-9;]*[mK]", "", row)) for row in text.split("\r")[-1].splitlines())
+            assert status == 0 and longest <= columns, (columns, words, longest, text)
+    text, status = on_terminal(80, ["topic", "delete", "Orders", "-n", world.namesrv], "n\n")
+    assert status == 1 and "It deletes the topic and all of its messages: Orders" in text and "nothing was done" in text, text
+    text, status = on_terminal(80, ["topic", "delete", "Orders", "-n", world.namesrv], "y\n")
+    assert status == 0 and "the topic is gone" in text, text
+    world.stop()
+
+
+# --- what stands around a command ---
+
+def admin_knows_profiles_and_completes(folder):
+    world = World(folder)
+    (folder / "profiles").write_text(f"# where\n[prod]\nnamesrv = {world.namesrv}\ntimeout = 2000\n")
+    env = {"SKYLARK_PROFILES": str(folder / "profiles"), "NAMESRV_ADDR": "127.0.0.1:1"}
+    assert "Orders" in call("topic", "list", "--profile", "prod", env=env)[1]
+    assert "Orders" in call("topic", "list", env={**env, "SKYLARK_PROFILE": "prod"})[1]
+    status, _, err = call("topic", "list", "--profile", "test", env=env)
+    assert status == 2 and 'there is no profile "test"' in err, err
+    status, _, err = call("topic", "list", env=env)
+    assert status == 3 and "no name server answers" in err, err
+    (folder / "c.sh").write_text(call("completion", "bash")[1])
+    for words, expected in ((["topic", "de"], "describe delete"), (["topic", "create", "X", "--q"], "--queues"), (["wipe"], "wipeWritePerm"), (["updateTopic", "--br"], "--brokerAddr --broker")):
+        script = f'source {folder}/c.sh; COMP_WORDS=(skylark admin {" ".join(words)}); COMP_CWORD={len(words) + 1}; _skylark_admin; echo "${{COMPREPLY[@]}}"'
+        got = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=20)
+        assert got.stdout.strip() == expected and not got.stderr, (words, got.stdout, got.stderr)
+    status, out, _ = call("completion", "fish")
+    assert status == 0 and "complete -c skylark" in out
+    assert call("completion", "csh")[0] == 2
+    tail = subprocess.Popen([BINARY, "admin", "message", "tail", "Orders", "--limit", "1", "--json", "-n", world.namesrv], stdout=subprocess.PIPE, text=True)
+    skylark.wait_for("the tail to print what comes", lambda: send(world.caller, "Orders", "LATE") and tail.poll() is not None)
+    lot = json.loads(tail.stdout.read().splitlines()[0])
+    assert tail.returncode == 0 and lot["messages"][0]["msgId"] == "LATE", lot
+    world.stop()
+
+
+__all__ = ["admin_runs_each_command", "admin_reference_is_current", "admin_fits_terminals", "admin_knows_profiles_and_completes"]
