@@ -230,7 +230,7 @@ void edge_scrape(struct edge *e, struct scrape *s)
 {
     metric_page_put_totals(&s->page, &e->metrics, true);
     metric_page_put_for(&s->page, &e->metrics, METRIC_PROXY_UP, NULL, 1);
-    for (size_t at = 0; metric_page_put_series(&s->page, &e->metrics, METRIC_RPC_LATENCY, &at, SERIES_MAX);) {}
+    for (size_t at = 0; metric_page_put_series(&s->page, &e->metrics, METRIC_GRPC_LATENCY, &at, SERIES_MAX);) {}
     scrape_done(s);
 }
 

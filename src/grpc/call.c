@@ -1,5 +1,6 @@
 #include "grpc/internal.h"
 
+#include "base/metrics.h"
 #include "grpc/words.h"
 
 #include <assert.h>
@@ -113,10 +114,22 @@ void grpc_call_free(struct grpc_call *k)
     free(k);
 }
 
+/* The service knows the method: the number of names is bounded. */
+static void count(const struct grpc_call *k, enum grpc_status status)
+{
+    struct metrics *m = k->conn->server->options.metrics;
+    struct slice service, method;
+    char code[16];
+    if (!m || !metrics_are_broken_down(m) || !path_split(grpc_call_header(k, ":path"), &service, &method)) return;
+    snprintf(code, sizeof code, "%d", (int)status);
+    metric_observe(m, METRIC_GRPC_LATENCY, tasks_mono_ms(&k->conn->server->loop->tasks) - k->begun_ms, LABELS(method, slice_text(code)));
+}
+
 void grpc_finish(struct grpc_call *k, enum grpc_status status, struct slice text)
 {
     assert(!k->over);
     take_back(k);
+    count(k, status);
     k->finished = true;
     k->status = status;
     status_text_encode(text, &k->status_text);
@@ -128,6 +141,7 @@ void grpc_finish(struct grpc_call *k, enum grpc_status status, struct slice text
 void grpc_call_end(struct grpc_call *k, enum grpc_status status, const char *text)
 {
     if (!take_back(k)) return;
+    count(k, status);
     k->service->gone(k->service->ctx, k);
     k->finished = true;
     bool half_sent = grpc_call_drop_output(k);
@@ -182,6 +196,7 @@ void grpc_call_open(struct grpc_call *k)
     struct slice name, method, timeout = known(k, HEADER_TIMEOUT);
     int64_t timeout_ms = 0;
     k->opened = true;
+    k->begun_ms = tasks_mono_ms(&k->conn->server->loop->tasks);
     k->conn->open_calls++;
     if (refuse(k)) return;
     if (timeout.p && !timeout_parse(timeout, &timeout_ms)) {

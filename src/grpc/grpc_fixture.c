@@ -118,6 +118,7 @@ void grpc_fixture_stop(struct grpc_fixture *f)
     grpc_fixture_stop_server(f);
     EXPECT_EQ(f->pins, f->released);
     EXPECT_EQ(metric_get(&f->metrics, METRIC_CONNECTIONS), 0);
+    metrics_done(&f->metrics);
     sim_free(f->sim);
     free(f);
 }

@@ -94,6 +94,7 @@ struct grpc_call {
     const struct grpc_service *service;  /* NULL: none has it, nor will */
     void *data;
     int64_t deadline_ms;
+    int64_t begun_ms;                    /* mono_ms of its headers */
     struct timer timer;
     struct buf headers;                  /* struct field, name and value of each */
     size_t header_bytes;                 /* as a client counts them */

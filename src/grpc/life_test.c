@@ -35,6 +35,25 @@ TEST(grpc, a_client_that_is_gone_without_a_word_is_found)
     grpc_fixture_stop(f);
 }
 
+TEST(grpc, how_long_calls_take_is_told_by_method_and_status)
+{
+    struct grpc_fixture *f = grpc_fixture_start(208, NULL);
+    struct metric_names names = {.node_type = "proxy"};
+    size_t at = 0;
+    metrics_break_down_as(&f->metrics, &names, 100);
+    struct grpc_client_call *k = grpc_client_call(f->client, "/test.Things/Keep", NULL);
+    sim_run_for(f->sim, 500);
+    grpc_fixture_finish_kept(f);
+    EXPECT_EQ(grpc_client_status(k, WAIT_MS), GRPC_OK);
+    k = grpc_client_call(f->client, "/test.Nothing/There", NULL);
+    EXPECT_EQ(grpc_client_status(k, WAIT_MS), GRPC_UNIMPLEMENTED);
+    const struct series_row *row = metric_series_next(&f->metrics, METRIC_GRPC_LATENCY, &at);
+    assert_string_equal(row->labels, "code=\"0\",method=\"Keep\",node_type=\"proxy\",otel_scope_name=\"broker-meter\"");
+    EXPECT(row->value > 400 && row->value < 1000);
+    EXPECT(!metric_series_next(&f->metrics, METRIC_GRPC_LATENCY, &at));   /* what no service has makes no series */
+    grpc_fixture_stop(f);
+}
+
 static void drain(void *ctx) { grpc_server_drain(ctx); }
 static void note(void *ctx) { ++*(int *)ctx; }
 

@@ -1,5 +1,5 @@
 /* metrics_flow.c - what a broker tells of known traffic to whoever scrapes it. */
-#include "flow/flow.h"
+#include "flow/pop_kit.h"
 
 #include "base/log.h"
 #include "os/scrape.h"
@@ -157,6 +157,40 @@ TEST(scrape, members_are_told_by_group_language_and_version)
     expect_in(f, "rocketmq_consumer_connections{" OURS "consume_mode=\"push\",consumer_group=\"G\",dc=\"d1\",is_system=\"false\",language=\"other\"," NODE
                  ",protocol_type=\"remoting\",version=\"v5_5_0\"} 2\n");
     caller_close(second);
+    flow_stop(f);
+}
+
+TEST(scrape, messages_with_a_time_are_told_when_they_go_in_and_come_out)
+{
+    struct flow *f = flow_start(scraped);
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "TIMER_DELAY_SEC=3", "x");
+    sim_run_for(f->sim, 1000);
+#define ON_DISK ",storage_medium=\"disk\",storage_type=\"local\",topic=\"T\"} "
+    expect_in(f, "rocketmq_timing_messages{" OURS "dc=\"d1\"," NODE ON_DISK "1\n");
+    expect_in(f, "rocketmq_timer_enqueue_total{" OURS "dc=\"d1\"," NODE ON_DISK "1\n");
+    sim_run_for(f->sim, 5000);
+    expect_in(f, "rocketmq_timer_dequeue_total{" OURS "dc=\"d1\"," NODE ON_DISK "1\n");
+    expect_in(f, "rocketmq_timing_messages{" OURS "dc=\"d1\"," NODE ON_DISK "0\n");
+    flow_stop(f);
+}
+
+TEST(scrape, pops_are_told_by_group_with_what_is_out)
+{
+    struct flow *f = flow_start(scraped);
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 4; i++) flow_send(f, "T", 0, "", "x");
+    struct pop_header h = pop_fields(f);
+    h.max_msg_nums = 3;
+    struct popped p = pop_with(f, &h);
+    EXPECT_EQ(p.count, 3);
+    EXPECT_EQ(pop_ack(f, "G", &p.messages[0]), RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 1000);
+    expect_in(f, "rocketmq_messages_out_total{" OURS "consumer_group=\"G\",dc=\"d1\",is_retry=\"false\",is_system=\"false\"," NODE ",topic=\"T\"} 3\n");
+    expect_in(f, "rocketmq_consumer_inflight_messages" OF_G "2\n");
+    expect_in(f, "rocketmq_consumer_ready_messages" OF_G "1\n");
+    expect_in(f, "rocketmq_consumer_lag_messages" OF_G "3\n");
+    expect_in(f, "rocketmq_pop_revive_in_message_total{" OURS "consumer_group=\"G\",dc=\"d1\"," NODE ",put_status=\"PUT_OK\",revive_message_type=\"CK\",topic=\"T\"} 1\n");
     flow_stop(f);
 }
 

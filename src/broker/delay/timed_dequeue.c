@@ -191,6 +191,7 @@ static void send(struct timed *t, struct timed_delivery *d, struct slice record)
     t->on_their_way++;
     t->messages++;
     stats_add(&b->stats, STATS_TIMERS_OUT, b->cluster, 1);
+    metric_count(&b->metrics, METRIC_TIMER_DEQUEUES, 1, LABELS(topic, SLICE("local"), SLICE("disk")));
     t->bytes += (size_t)appended.size;
     if (d->unit.flags & TIMER_ROLLS) t->rolled_to = appended.queue_offset + 1;
     count_out(d, topic);

@@ -47,6 +47,7 @@ static void put_in_wheel(struct timed *t, const struct timed_message *m, const s
     while (!timers_add(t->timers, &u)) u.delay_ms += (int32_t)t->tick_ms;   /* the slot still holds what is long due: a tick later, then */
     timer_metrics_add(t->broker->timer_metrics, m->real_topic, m->deletes ? -1 : 1);
     stats_add(&t->broker->stats, STATS_TIMERS_IN, t->broker->cluster, 1);
+    metric_count(&t->broker->metrics, METRIC_TIMER_ENQUEUES, 1, LABELS(m->real_topic, SLICE("local"), SLICE("disk")));
 }
 
 /* It was delivered before wheel and log were lost. */

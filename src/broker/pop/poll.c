@@ -194,6 +194,7 @@ static void nothing(struct poll *poll)
         answer_notification(poll, result == PARK_FULL);
         return;
     }
+    if (poll->last_look && poll->rest > 0) metric_add(&poll->pop->broker->metrics, METRIC_FALSE_EMPTIES, 1);
     answer(poll, result == PARK_FULL ? RESPONSE_POLLING_FULL : RESPONSE_POLLING_TIMEOUT);
     poll_free(poll);
 }
