@@ -40,9 +40,9 @@ static void on_owners(struct job *j)
     group_outcome_progress(j);
     struct table *t = queues_table(j);
     for (size_t i = 0; t && i < told.list.count; i++) {
-        struct running_info info;
+        struct client_running info;
         const struct reply *r = told.list.items[i];
-        if (r->code || !job_read(j, r, &running_info_bean, &info)) continue;   /* a member that does not say */
+        if (r->code || !job_read(j, r, &client_running_bean, &info)) continue;   /* a member that does not say */
         for (size_t k = 0; k < info.queues.count; k++) mark_owner(t, &info.queues.items[k].queue, *(const struct slice *)r->tag);
     }
     job_end_with(j, &a->progress);
