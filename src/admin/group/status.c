@@ -48,10 +48,12 @@ static const struct subscription *find_subscription(const struct client_running 
 }
 
 static const struct column disagreement_columns[] = {
-    {"topic", CELL_TEXT}, {"clientId", CELL_TEXT}, {"subExpression", CELL_TEXT}, {"otherClientId", CELL_TEXT}, {"otherSubExpression", CELL_TEXT},
+    {"topic", CELL_TEXT}, {"clientId", CELL_TEXT}, {"subExpression", CELL_TEXT}, {"otherClientId", CELL_TEXT},
+    {"otherSubExpression", CELL_TEXT},
 };
 
-static void put_disagreement(struct table *t, const struct told *a, const struct told *b, const struct subscription *x, const struct subscription *y)
+static void put_disagreement(struct table *t, const struct told *a, const struct told *b, const struct subscription *x,
+                             const struct subscription *y)
 {
     row_text(t, x ? x->topic : y->topic);
     row_text(t, a->client);
@@ -87,7 +89,8 @@ static void report_agreement(struct job *j, const struct state *s)
 
 /* --- consumerStatus --- */
 
-static const struct column told_columns[] = {{"clientId", CELL_TEXT}, {"version", CELL_TEXT}, {"consumeType", CELL_TEXT}, {"queues", CELL_NUMBER},
+static const struct column told_columns[] = {{"clientId", CELL_TEXT}, {"version", CELL_TEXT}, {"consumeType", CELL_TEXT},
+                                             {"queues", CELL_NUMBER},
                                              {"cachedMsgCount", CELL_NUMBER}};
 
 static struct slice property(const struct client_running *info, const char *key)
@@ -114,7 +117,8 @@ static void report_all(struct job *j, const struct state *s)
 }
 
 static const struct column queue_columns[] = {
-    {"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"commitOffset", CELL_NUMBER}, {"cachedMsgCount", CELL_NUMBER},
+    {"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"commitOffset", CELL_NUMBER},
+    {"cachedMsgCount", CELL_NUMBER},
     {"lastPullTimestamp", CELL_TIME}, {"lastConsumeTimestamp", CELL_TIME}, {"locked", CELL_FLAG}, {"droped", CELL_FLAG},
 };
 static const struct column rate_columns[] = {
@@ -159,7 +163,8 @@ static void report_one(struct job *j, const struct told *one)
 {
     const struct client_running *info = &one->info;
     outcome_text(&j->outcome, SLICE("clientId"), one->client);
-    for (size_t i = 0; i < info->properties.count; i++) outcome_text(&j->outcome, info->properties.items[i].key, info->properties.items[i].value);
+    for (size_t i = 0; i < info->properties.count; i++)
+        outcome_text(&j->outcome, info->properties.items[i].key, info->properties.items[i].value);
     struct table *t = OUTCOME_TABLE(&j->outcome, "subscriptions", expression_columns);
     for (size_t i = 0; i < info->subscriptions.count; i++) {
         row_text(t, info->subscriptions.items[i].topic);
