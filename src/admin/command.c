@@ -139,7 +139,8 @@ static err_t take_profile(struct invocation *in, struct slice wanted)
         if (slice_eq(key, SLICE("namesrv"))) in->options.namesrv = slice_trim(line);
         else if (slice_eq(key, SLICE("broker"))) in->options.broker = slice_trim(line);
         else if (slice_eq(key, SLICE("timeout"))) e = take_timeout(in, slice_trim(line));
-        else e = err_new(ERR_USAGE, "profile \"%.*s\" has a key \"%.*s\"; there are namesrv, broker, timeout", SLICE_ARG(wanted), SLICE_ARG(key));
+        else e = err_new(ERR_USAGE, "profile \"%.*s\" has a key \"%.*s\"; there are namesrv, broker, timeout", SLICE_ARG(wanted),
+                         SLICE_ARG(key));
     }
     if (!e && !found) e = err_new(ERR_USAGE, "there is no profile \"%.*s\" in ~/.config/skylark/profiles", SLICE_ARG(wanted));
     return e;

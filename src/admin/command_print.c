@@ -26,7 +26,8 @@ void command_progress(void *ctx, int64_t done, int64_t total)
 {
     struct invocation *in = ctx;
     int full = total > 0 ? (int)((done < total ? done : total) * BAR / total) : 0;
-    fprintf(in->call.err, "\r[%.*s%*s] %lld of %lld", full, "##############################", BAR - full, "", (long long)done, (long long)total);
+    fprintf(in->call.err, "\r[%.*s%*s] %lld of %lld", full, "##############################", BAR - full, "", (long long)done,
+            (long long)total);
     fflush(in->call.err);
     in->progress = true;
 }

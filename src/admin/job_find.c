@@ -167,7 +167,8 @@ static err_t no_members(const struct job *j, struct slice cluster)
     err_t e;
     put_clusters(j, &there);
     if (cluster.p && there.n)
-        e = err_new(ERR_NOT_FOUND, "there is no cluster \"%.*s\" with a master; there are: %.*s", SLICE_ARG(cluster), SLICE_ARG(buf_slice(&there)));
+        e = err_new(ERR_NOT_FOUND, "there is no cluster \"%.*s\" with a master; there are: %.*s", SLICE_ARG(cluster),
+                    SLICE_ARG(buf_slice(&there)));
     else
         e = err_new(ERR_NOT_FOUND, "no broker is registered with the name servers as a master");
     buf_done(&there);

@@ -28,7 +28,8 @@ void outcome_line(struct outcome *r, const char *fmt, ...)
     va_end(args);
     if (n < 0) return;
     if ((size_t)n >= sizeof text) n = sizeof text - 1;
-    add_item(r, ITEM_LINE, SLICE("message"))->cell = (struct cell){.type = CELL_TEXT, .text = arena_copy(r->arena, slice_of(text, (size_t)n))};
+    add_item(r, ITEM_LINE, SLICE("message"))->cell = (struct cell){.type = CELL_TEXT,
+                                                                   .text = arena_copy(r->arena, slice_of(text, (size_t)n))};
 }
 
 void outcome_text(struct outcome *r, struct slice name, struct slice value)

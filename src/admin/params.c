@@ -91,7 +91,8 @@ err_t param_time(const struct params *p, const char *name, int64_t now_ms, int64
     else if (slice_eq(text, SLICE("end")) || slice_eq(text, SLICE("latest"))) *out = -1;
     else if (slice_eq(text, SLICE("beginning")) || slice_eq(text, SLICE("earliest"))) *out = 0;
     else if (!slice_to_i64(text, out) && !read_ago(text, now_ms, out) && !read_date(text, out))
-        return err_new(ERR_USAGE, "--%s wants a time: now, beginning, end, -2h, ms since 1970 or 2026-11-30T12:00:00 (UTC), not \"%.*s\"", name,
+        return err_new(ERR_USAGE, "--%s wants a time: now, beginning, end, -2h, ms since 1970 or 2026-11-30T12:00:00 (UTC), not \"%.*s\"",
+                       name,
                        SLICE_ARG(text));
     return NULL;
 }
@@ -183,7 +184,8 @@ static err_t take_word(struct command_line *l, const char *word)
         return NULL;
     }
     params_words(table, words);
-    return err_new(ERR_USAGE, "\"%s\" is not expected%s%s; see 'skylark admin %s --help'", word, *words ? " behind " : "", words, l->command);
+    return err_new(ERR_USAGE, "\"%s\" is not expected%s%s; see 'skylark admin %s --help'", word, *words ? " behind " : "", words,
+                   l->command);
 }
 
 static err_t check_needed(const struct command_line *l)

@@ -8,32 +8,32 @@
 #include "codec/body_queue.h"
 #include "codec/body_subscription.h"
 
-struct running_state {
+struct client_queue_state {
     int64_t commit_offset;
     int32_t cached;                     /* messages that it has, and has not consumed */
     int64_t last_pull_ms, last_consume_ms;
     bool locked, dropped;
 };
 
-struct running_queue {
+struct client_queue {
     struct message_queue queue;         /* all empty where the client wrote a reference to another object */
-    struct running_state state;
+    struct client_queue_state state;
 };
 
-struct running_rates {
+struct client_rates {
     struct slice topic;
     double pull_rt_ms, pull_tps, consume_rt_ms, ok_tps, failed_tps;
     int64_t failed;                     /* within the hour */
 };
 
-struct running_info {
+struct client_running {
     BEAN_LIST(struct pair) properties;
     BEAN_LIST(struct subscription) subscriptions;
-    BEAN_LIST(struct running_queue) queues;
-    BEAN_LIST(struct running_rates) rates;
+    BEAN_LIST(struct client_queue) queues;
+    BEAN_LIST(struct client_rates) rates;
     struct slice stacks;                /* jstack; p NULL: not asked for */
 };
 
-extern const struct bean running_info_bean;
+extern const struct bean client_running_bean;
 
 #endif

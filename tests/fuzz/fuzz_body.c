@@ -27,7 +27,7 @@ static const struct bean *const beans[] = {
     &topic_config_bean, &topic_config_list_bean, &topic_list_bean, &topic_route_bean, &topic_stats_bean,
     &topic_table_bean, &consumer_status_bean, &time_spans_bean, &broker_progress_bean, &corrections_bean, &group_subscription_bean,
     &producer_table_bean, &open_transactions_bean, &why_bean, &batch_ack_bean,
-    &guest_list_bean, &running_info_bean, &consume_result_bean, &lite_subscriptions_bean, &lite_overview_bean, &lite_parent_bean, &lite_topic_info_bean, &lite_client_info_bean, &lite_group_info_bean,
+    &client_running_bean, &guest_list_bean, &running_info_bean, &consume_result_bean, &lite_subscriptions_bean, &lite_overview_bean, &lite_parent_bean, &lite_topic_info_bean, &lite_client_info_bean, &lite_group_info_bean,
 };
 
 static void try_bean(const struct bean *b, struct slice text)

@@ -50,7 +50,8 @@ static void change_perm(struct job *j, int32_t code, const struct header_kind *k
 
 _Static_assert(sizeof(struct wipe_perm_header) == sizeof(struct add_perm_header) &&
                offsetof(struct wipe_perm_header, broker_name) == offsetof(struct add_perm_header, broker_name) &&
-               offsetof(struct wipe_perm_reply_header, wipe_topic_count) == offsetof(struct add_perm_reply_header, add_topic_count), "they are alike");
+               offsetof(struct wipe_perm_reply_header, wipe_topic_count) == offsetof(struct add_perm_reply_header,
+                                                                                     add_topic_count), "they are alike");
 
 static void wipe_perm(struct job *j) { change_perm(j, REQUEST_WIPE_WRITE_PERM_OF_BROKER, &wipe_perm_kind, &wipe_perm_reply_kind); }
 static void add_perm(struct job *j) { change_perm(j, REQUEST_ADD_WRITE_PERM_OF_BROKER, &add_perm_kind, &add_perm_reply_kind); }
@@ -69,7 +70,8 @@ static void reset_flush_offset(struct job *j)
 {
     struct reset_flush_offset_header *h = job_take(j, sizeof *h);
     err_t e = param_i64(j->params, "offset", 0, &h->master_flush_offset);
-    if (!e && (!param_has(j->params, "brokerAddr") || !param_has(j->params, "offset"))) e = err_new(ERR_USAGE, "it needs -b ADDR and -o OFFSET");
+    if (!e && (!param_has(j->params, "brokerAddr") || !param_has(j->params, "offset")))
+        e = err_new(ERR_USAGE, "it needs -b ADDR and -o OFFSET");
     j->state = h;
     if (e) job_fail(j, e);
     else job_brokers(j, ask_flush_offset);
@@ -109,7 +111,8 @@ static void ask_epochs(struct job *j)
         asked++;
     }
     if (asked) job_wait(j, on_epochs);
-    else job_fail(j, err_new(ERR_NOT_FOUND, "there is no broker \"%.*s\"; 'skylark admin cluster status' shows those there are", SLICE_ARG(name)));
+    else job_fail(j, err_new(ERR_NOT_FOUND, "there is no broker \"%.*s\"; 'skylark admin cluster status' shows those there are",
+                             SLICE_ARG(name)));
 }
 
 static void broker_epochs(struct job *j) { job_all_brokers(j, ask_epochs); }
@@ -155,10 +158,12 @@ static void ask_body(struct job *j, int32_t code, struct slice body)
 static void ask_set_cold(struct job *j)
 {
     ask_body(j, REQUEST_UPDATE_COLD_DATA_FLOW_CTR_CONFIG,
-             job_text(j, "%.*s=%.*s\n", SLICE_ARG(slice_trim(job_param(j, "consumerGroup"))), SLICE_ARG(slice_trim(job_param(j, "threshold")))));
+             job_text(j, "%.*s=%.*s\n", SLICE_ARG(slice_trim(job_param(j, "consumerGroup"))),
+                      SLICE_ARG(slice_trim(job_param(j, "threshold")))));
 }
 
-static void ask_remove_cold(struct job *j) { ask_body(j, REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG, slice_trim(job_param(j, "consumerGroup"))); }
+static void ask_remove_cold(struct job *j) { ask_body(j, REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG,
+                                                      slice_trim(job_param(j, "consumerGroup"))); }
 static void set_cold(struct job *j) { job_brokers(j, ask_set_cold); }
 static void remove_cold(struct job *j) { job_brokers(j, ask_remove_cold); }
 
@@ -184,7 +189,8 @@ static const struct param set_cold_params[] = {
     {"threshold", "v", PARAM_NEEDED, "BYTES", "that it may have read from the disk in a second"},
     {.name = NULL},
 };
-static const struct param remove_cold_params[] = {BROKER_OR_CLUSTER, {"consumerGroup", "g", PARAM_NEEDED, "GROUP", "the group"}, {.name = NULL}};
+static const struct param remove_cold_params[] = {BROKER_OR_CLUSTER, {"consumerGroup", "g", PARAM_NEEDED, "GROUP", "the group"},
+                                                  {.name = NULL}};
 static const struct param mode_params[] = {
     BROKER_OR_CLUSTER,
     {"commitLogReadAheadMode", "m", PARAM_NEEDED, "0|1", "0 reads ahead, 1 does not; Skylark reads by need, whatever is set"},
@@ -193,11 +199,15 @@ static const struct param mode_params[] = {
 
 const struct command broker_care_commands[] = {
     {.name = "cleanExpiredCQ", .params = clean_params, .start = clean_queues, .summary = "deletes queue entries whose messages are gone"},
-    {.name = "cleanUnusedTopic", .params = clean_params, .start = clean_topics, .summary = "deletes the queues of topics that are not there"},
-    {.name = "deleteExpiredCommitLog", .params = clean_params, .start = delete_log, .summary = "deletes files of the log that are old enough, now"},
-    {.name = "wipeWritePerm", .params = perm_params, .start = wipe_perm, .summary = "no client writes to a broker any more: name servers take the permission away"},
+    {.name = "cleanUnusedTopic", .params = clean_params, .start = clean_topics,
+     .summary = "deletes the queues of topics that are not there"},
+    {.name = "deleteExpiredCommitLog", .params = clean_params, .start = delete_log,
+     .summary = "deletes files of the log that are old enough, now"},
+    {.name = "wipeWritePerm", .params = perm_params, .start = wipe_perm,
+     .summary = "no client writes to a broker any more: name servers take the permission away"},
     {.name = "addWritePerm", .params = perm_params, .start = add_perm, .summary = "gives the permission to write to a broker back"},
-    {.name = "resetMasterFlushOffset", .params = flush_params, .start = reset_flush_offset, .summary = "tells a follower up to where its master is on disk"},
+    {.name = "resetMasterFlushOffset", .params = flush_params, .start = reset_flush_offset,
+     .summary = "tells a follower up to where its master is on disk"},
     {.name = "getBrokerEpoch", .params = epoch_params, .start = broker_epochs, .summary = "the epochs of brokers that a controller rules"},
     {.name = "getColdDataFlowCtrInfo", .params = cold_params, .one_of = "brokerAddr|clusterName", .start = cold_info,
      .summary = "what groups have read from the disk, and how much they may"},

@@ -47,7 +47,8 @@ static int by_key(const void *a, const void *b)
 /* What a broker has of its own by its nature. */
 static bool is_its_own(struct slice key)
 {
-    static const char *const own[] = {"brokerName", "brokerId", "brokerIP1", "brokerIP2", "listenPort", "haListenPort", "storePathRootDir", "storePathCommitLog"};
+    static const char *const own[] = {"brokerName", "brokerId", "brokerIP1", "brokerIP2", "listenPort", "haListenPort", "storePathRootDir",
+                                      "storePathCommitLog"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (slice_eq(key, slice_text(own[i]))) return true;
     return false;
@@ -67,7 +68,8 @@ static struct table *read_configs(struct job *j)
 {
     struct table *t = OUTCOME_TABLE(&j->outcome, "config", config_columns);
     for (size_t i = 0; i < j->replies.list.count; i++)
-        if (job_good(j, j->replies.list.items[i])) broker_put_properties(j, t, j->replies.list.items[i]->broker.address, j->replies.list.items[i]->body);
+        if (job_good(j, j->replies.list.items[i]))
+            broker_put_properties(j, t, j->replies.list.items[i]->broker.address, j->replies.list.items[i]->body);
     return t;
 }
 
@@ -78,7 +80,8 @@ static void on_config(struct job *j)
     if (key.n) keep_key(t, key);
     table_sort(t, 2);
     if (key.n && !table_rows(t) && !j->failures.list.count) {
-        job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a key \"%.*s\"; 'skylark admin broker config get' shows those there are", SLICE_ARG(key)));
+        job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a key \"%.*s\"; 'skylark admin broker config get' shows those there are",
+                            SLICE_ARG(key)));
         return;
     }
     job_end_with(j, &j->replies);
@@ -173,7 +176,8 @@ static void on_names_config(struct job *j)
 {
     struct table *t = OUTCOME_TABLE(&j->outcome, "config", names_columns);
     for (size_t i = 0; i < j->replies.list.count; i++)
-        if (job_good(j, j->replies.list.items[i])) broker_put_properties(j, t, j->replies.list.items[i]->broker.address, j->replies.list.items[i]->body);
+        if (job_good(j, j->replies.list.items[i]))
+            broker_put_properties(j, t, j->replies.list.items[i]->broker.address, j->replies.list.items[i]->body);
     table_sort(t, 2);
     job_end_with(j, &j->replies);
 }
@@ -248,11 +252,14 @@ const struct command broker_config_commands[] = {
              "Example:\n  skylark admin broker config set fileReservedTime 48\n"},
     {.name = "broker config diff", .params = diff_params, .start = diff_config,
      .summary = "settings in which brokers differ; exit status 1 when there are any"},
-    {.name = "getBrokerConfig", .params = get_params, .one_of = "brokerAddr|clusterName", .start = get_config, .summary = "the settings of brokers"},
-    {.name = "updateBrokerConfig", .params = set_params, .one_of = "brokerAddr|clusterName", .start = set_config, .summary = "sets a setting of brokers"},
+    {.name = "getBrokerConfig", .params = get_params, .one_of = "brokerAddr|clusterName", .start = get_config,
+     .summary = "the settings of brokers"},
+    {.name = "updateBrokerConfig", .params = set_params, .one_of = "brokerAddr|clusterName", .start = set_config,
+     .summary = "sets a setting of brokers"},
     {.name = "getNamesrvConfig", .start = get_names_config, .summary = "the settings of the name servers"},
     {.name = "updateNamesrvConfig", .params = names_set_params, .start = set_names_config, .summary = "sets a setting of the name servers"},
     {.name = "updateKvConfig", .params = kv_params, .start = put_kv, .summary = "puts a key into a namespace of the name servers"},
-    {.name = "deleteKvConfig", .params = delete_kv_params, .start = delete_kv, .summary = "deletes a key from a namespace of the name servers"},
+    {.name = "deleteKvConfig", .params = delete_kv_params, .start = delete_kv,
+     .summary = "deletes a key from a namespace of the name servers"},
     {.name = NULL},
 };

@@ -12,7 +12,8 @@ enum { MS_A_HOUR = 3600000 };
 
 static const struct column cluster_columns[] = {
     {"clusterName", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"brokerId", CELL_NUMBER}, {"brokerAddr", CELL_TEXT}, {"version", CELL_TEXT},
-    {"inTPS", CELL_RATE}, {"outTPS", CELL_RATE}, {"timerReadBehind", CELL_TEXT}, {"timerOffsetBehind", CELL_TEXT}, {"timerCongestNum", CELL_TEXT},
+    {"inTPS", CELL_RATE}, {"outTPS", CELL_RATE}, {"timerReadBehind", CELL_TEXT}, {"timerOffsetBehind", CELL_TEXT},
+    {"timerCongestNum", CELL_TEXT},
     {"pageCacheLockTimeMills", CELL_TEXT}, {"hours", CELL_RATE}, {"commitLogDiskRatio", CELL_TEXT}, {"brokerActive", CELL_TEXT},
 };
 static const struct column total_columns[] = {
@@ -70,7 +71,8 @@ static void put_totals(struct table *t, const struct member *m, const struct kv_
 static void on_runtime(struct job *j)
 {
     bool totals = param_has(j->params, "moreStats");
-    struct table *t = totals ? OUTCOME_TABLE(&j->outcome, "brokers", total_columns) : OUTCOME_TABLE(&j->outcome, "brokers", cluster_columns);
+    struct table *t = totals ? OUTCOME_TABLE(&j->outcome, "brokers", total_columns) : OUTCOME_TABLE(&j->outcome, "brokers",
+        cluster_columns);
     for (size_t i = 0; i < j->replies.list.count; i++) {
         const struct reply *r = j->replies.list.items[i];
         struct kv_table kv;
@@ -92,7 +94,8 @@ static void ask_runtime(struct job *j) { ask_runtime_then(j, on_runtime); }
 
 static void cluster_list(struct job *j)
 {
-    if (param_has(j->params, "interval")) job_fail(j, err_new(ERR_USAGE, "it prints once; 'watch -n SECONDS skylark admin clusterList' repeats it"));
+    if (param_has(j->params, "interval"))
+        job_fail(j, err_new(ERR_USAGE, "it prints once; 'watch -n SECONDS skylark admin clusterList' repeats it"));
     else job_all_brokers(j, ask_runtime);
 }
 
@@ -207,11 +210,13 @@ static const struct param consume_params[] = {
 /* --- replicas --- */
 
 static const struct column follower_columns[] = {
-    {"masterAddr", CELL_TEXT}, {"slaveAddr", CELL_TEXT}, {"slaveAckOffset", CELL_NUMBER}, {"diff", CELL_NUMBER}, {"transferredByteInSecond", CELL_NUMBER},
+    {"masterAddr", CELL_TEXT}, {"slaveAddr", CELL_TEXT}, {"slaveAckOffset", CELL_NUMBER}, {"diff", CELL_NUMBER},
+    {"transferredByteInSecond", CELL_NUMBER},
     {"inSync", CELL_FLAG}, {"transferFromWhere", CELL_NUMBER},
 };
 static const struct column master_columns[] = {
-    {"brokerName", CELL_TEXT}, {"brokerAddr", CELL_TEXT}, {"master", CELL_FLAG}, {"masterCommitLogMaxOffset", CELL_NUMBER}, {"slaveNum", CELL_NUMBER},
+    {"brokerName", CELL_TEXT}, {"brokerAddr", CELL_TEXT}, {"master", CELL_FLAG}, {"masterCommitLogMaxOffset", CELL_NUMBER},
+    {"slaveNum", CELL_NUMBER},
     {"inSyncSlaveNums", CELL_NUMBER},
 };
 
@@ -231,7 +236,8 @@ static void put_followers(struct table *t, const struct reply *r, const struct h
 
 static void on_replicas(struct job *j)
 {
-    struct table *t = OUTCOME_TABLE(&j->outcome, "brokers", master_columns), *followers = OUTCOME_TABLE(&j->outcome, "slaves", follower_columns);
+    struct table *t = OUTCOME_TABLE(&j->outcome, "brokers", master_columns), *followers = OUTCOME_TABLE(&j->outcome, "slaves",
+        follower_columns);
     for (size_t i = 0; i < j->replies.list.count; i++) {
         const struct reply *r = j->replies.list.items[i];
         struct ha_status s;
@@ -255,7 +261,8 @@ static void ask_replicas(struct job *j)
 
 static void ha_status(struct job *j)
 {
-    if (param_has(j->params, "interval")) job_fail(j, err_new(ERR_USAGE, "it prints once; 'watch -n SECONDS skylark admin haStatus' repeats it"));
+    if (param_has(j->params, "interval"))
+        job_fail(j, err_new(ERR_USAGE, "it prints once; 'watch -n SECONDS skylark admin haStatus' repeats it"));
     else job_all_brokers(j, ask_replicas);
 }
 
@@ -266,11 +273,14 @@ static const struct param ha_params[] = {
 };
 
 const struct command broker_status_commands[] = {
-    {.name = "cluster status", .params = short_params, .start = cluster_list, .summary = "all brokers, what they take and give, how full their disks are"},
-    {.name = "clusterList", .params = cluster_params, .start = cluster_list, .summary = "all brokers, what they take and give, how full their disks are"},
+    {.name = "cluster status", .params = short_params, .start = cluster_list,
+     .summary = "all brokers, what they take and give, how full their disks are"},
+    {.name = "clusterList", .params = cluster_params, .start = cluster_list,
+     .summary = "all brokers, what they take and give, how full their disks are"},
     {.name = "brokerStatus", .params = status_params, .one_of = "brokerAddr|clusterName", .start = broker_status,
      .summary = "all that a broker says of itself"},
-    {.name = "brokerConsumeStats", .params = consume_params, .start = broker_consume_stats, .summary = "how far all groups of a broker are"},
+    {.name = "brokerConsumeStats", .params = consume_params, .start = broker_consume_stats,
+     .summary = "how far all groups of a broker are"},
     {.name = "haStatus", .params = ha_params, .start = ha_status, .summary = "who follows a master, and how closely"},
     {.name = NULL},
 };

@@ -6,7 +6,7 @@
 #define NO_CONTAINER "Skylark has no broker container: 'skylark broker' starts one broker"
 #define NO_ROCKSDB "Skylark keeps nothing in RocksDB"
 #define NO_STATIC "Skylark has no static topics"
-#define NO_LITE "Skylark has no requests about lite topics yet"
+#define NO_LITE "the broker answers such a request, this command does not ask it yet"
 
 const struct command absent_commands[] = {
     {.name = "createUser", .absent = NO_ACCOUNTS},

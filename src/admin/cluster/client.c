@@ -2,7 +2,8 @@
 #include "admin/group/group.h"
 
 static const struct column columns[] = {
-    {"kind", CELL_TEXT}, {"group", CELL_TEXT}, {"clientId", CELL_TEXT}, {"clientAddr", CELL_TEXT}, {"language", CELL_TEXT}, {"version", CELL_TEXT},
+    {"kind", CELL_TEXT}, {"group", CELL_TEXT}, {"clientId", CELL_TEXT}, {"clientAddr", CELL_TEXT}, {"language", CELL_TEXT},
+    {"version", CELL_TEXT},
 };
 
 /* One that is connected to several brokers is one row. */
@@ -33,7 +34,8 @@ static void on_members(struct job *j)
         const struct reply *r = j->replies.list.items[i];
         struct consumer_connections c;
         if (r->code == ERR_NOT_ONLINE || !job_read(j, r, &consumer_connections_bean, &c)) continue;
-        for (size_t k = 0; k < c.connections.count; k++) put_client(j, t, SLICE("consumer"), *(const struct slice *)r->tag, &c.connections.items[k]);
+        for (size_t k = 0; k < c.connections.count; k++)
+            put_client(j, t, SLICE("consumer"), *(const struct slice *)r->tag, &c.connections.items[k]);
     }
     table_sort(t, 3);
     job_end(j);
@@ -100,6 +102,7 @@ static void list_clients(struct job *j) { job_brokers(j, ask_clients); }
 static const struct param params[] = {{"cluster", NULL, PARAM_VALUE, "CLUSTER", "of this cluster alone"}, {.name = NULL}};
 
 const struct command client_commands[] = {
-    {.name = "client list", .params = params, .start = list_clients, .timeout_ms = 10000, .summary = "who is connected: producers and consumers"},
+    {.name = "client list", .params = params, .start = list_clients, .timeout_ms = 10000,
+     .summary = "who is connected: producers and consumers"},
     {.name = NULL},
 };

@@ -7,7 +7,8 @@
 
 enum { DISK_WARNS_PERCENT = 75, DISK_WRONG_PERCENT = 90 };
 
-static const struct column columns[] = {{"verdict", CELL_TEXT}, {"check", CELL_TEXT}, {"of", CELL_TEXT}, {"finding", CELL_TEXT}, {"help", CELL_TEXT}};
+static const struct column columns[] = {{"verdict", CELL_TEXT}, {"check", CELL_TEXT}, {"of", CELL_TEXT}, {"finding", CELL_TEXT},
+                                        {"help", CELL_TEXT}};
 
 static void put(struct job *j, const char *verdict, const char *check, struct slice of, struct slice finding, const char *help)
 {
@@ -49,7 +50,8 @@ static void take_dead(struct job *j, const struct reply *r, struct slice group)
     int64_t count = 0;
     if (!job_read(j, r, &topic_stats_bean, &s)) return;
     for (size_t i = 0; i < s.queues.count; i++) count += s.queues.items[i].max_offset - s.queues.items[i].min_offset;
-    if (count) put(j, "look", "dead letters", group, job_text(j, "%lld at broker %.*s", (long long)count, SLICE_ARG(r->broker.name)), "skylark admin dlq show GROUP");
+    if (count) put(j, "look", "dead letters", group, job_text(j, "%lld at broker %.*s", (long long)count, SLICE_ARG(r->broker.name)),
+                   "skylark admin dlq show GROUP");
 }
 
 static void on_groups(struct job *j)
@@ -131,7 +133,8 @@ static void check_broker(struct job *j, const struct reply *r, struct slice *ver
     if (version->p && !slice_eq(*version, its))
         put(j, "look", "version", name, job_text(j, "%.*s, another one has %.*s", SLICE_ARG(its), SLICE_ARG(*version)), NULL);
     if (!version->p) *version = its;
-    if (slice_eq(kv_value(&kv, "brokerActive"), SLICE("false"))) put(j, "look", "broker", name, SLICE("is not active"), "skylark admin why send TOPIC");
+    if (slice_eq(kv_value(&kv, "brokerActive"), SLICE("false")))
+        put(j, "look", "broker", name, SLICE("is not active"), "skylark admin why send TOPIC");
     check_disk(j, name, &kv);
 }
 
@@ -199,7 +202,9 @@ static void on_names(struct job *j)
         const struct reply *r = j->replies.list.items[i];
         size_t n = r->code ? 0 : count_brokers(j, r);
         if (r->code) put(j, "wrong", "name server", r->broker.address, r->text, "is it running? -n names others");
-        else if (!n) put(j, "wrong", "name server", r->broker.address, SLICE("knows no broker"), "namesrvAddr of the brokers says where they register");
+        else if (!n)
+            put(j, "wrong", "name server", r->broker.address, SLICE("knows no broker"),
+                "namesrvAddr of the brokers says where they register");
         else fine(j, "name server", r->broker.address, job_text(j, "knows %zu brokers", n));
         well |= n > 0;
     }

@@ -143,7 +143,8 @@ static void write_metadata(struct job *j, const struct metadata *m)
         json_put_object_end(&w);
     }
     json_put_object_end(&w);
-    write_and_end(j, path_of(j, topics && groups ? "metadata.json" : topics ? "topic.json" : "subscriptionGroup.json"), job_copy(j, buf_slice(&text)));
+    write_and_end(j, path_of(j, topics && groups ? "metadata.json" : topics ? "topic.json" : "subscriptionGroup.json"),
+                  job_copy(j, buf_slice(&text)));
     buf_done(&text);
 }
 
@@ -276,8 +277,10 @@ static void ask_all_of(struct job *j)
 {
     static const struct { int32_t code; const char *what; } questions[] = {
         {REQUEST_GET_BROKER_RUNTIME_INFO, "runtime"}, {REQUEST_GET_BROKER_CONFIG, "config"}, {REQUEST_GET_ALL_CONSUMER_OFFSET, "offsets"},
-        {REQUEST_GET_ALL_DELAY_OFFSET, "delay offsets"}, {REQUEST_GET_TIMER_METRICS, "timers"}, {REQUEST_GET_ALL_PRODUCER_INFO, "producers"},
-        {REQUEST_GET_BROKER_HA_STATUS, "replicas"}, {REQUEST_GET_COLD_DATA_FLOW_CTR_INFO, "cold reads"}, {REQUEST_GET_OPEN_TRANSACTIONS, "transactions"},
+        {REQUEST_GET_ALL_DELAY_OFFSET, "delay offsets"}, {REQUEST_GET_TIMER_METRICS, "timers"},
+        {REQUEST_GET_ALL_PRODUCER_INFO, "producers"},
+        {REQUEST_GET_BROKER_HA_STATUS, "replicas"}, {REQUEST_GET_COLD_DATA_FLOW_CTR_INFO, "cold reads"},
+        {REQUEST_GET_OPEN_TRANSACTIONS, "transactions"},
     };
     struct all_topics_header *t = job_take(j, sizeof *t);
     struct all_groups_header *g = job_take(j, sizeof *g);
@@ -305,7 +308,8 @@ static void on_names(struct job *j) { ask_all_of(j); }
 static void ask_name_servers(struct job *j)
 {
     static const struct { int32_t code; const char *what; } questions[] = {
-        {REQUEST_GET_BROKER_CLUSTER_INFO, "cluster"}, {REQUEST_GET_NAMESRV_CONFIG, "config"}, {REQUEST_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, "topic list"},
+        {REQUEST_GET_BROKER_CLUSTER_INFO, "cluster"}, {REQUEST_GET_NAMESRV_CONFIG, "config"},
+        {REQUEST_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, "topic list"},
     };
     struct slice rest = admin_options(j->admin)->namesrv, one;
     j->state = OUTCOME_TABLE(&j->outcome, "answers", answer_columns);
@@ -328,10 +332,12 @@ static void make_bundle(struct job *j)
 static const struct param bundle_params[] = {{"file", NULL, PARAM_MORE, "FILE", NULL}, {.name = NULL}};
 
 const struct command export_commands[] = {
-    {.name = "bundle", .params = bundle_params, .start = make_bundle, .timeout_ms = 30000, .summary = "all that is known of the cluster, into one file to send to who helps",
+    {.name = "bundle", .params = bundle_params, .start = make_bundle, .timeout_ms = 30000,
+     .summary = "all that is known of the cluster, into one file to send to who helps",
      .help = "Writes settings, topics, groups, offsets, clients and numbers of all name servers and brokers into one JSON file. Passwords and keys in\n"
              "settings are left out; no message is in it.\n\nExample:\n  skylark admin bundle cluster.json\n"},
-    {.name = "exportConfigs", .params = config_params, .start = export_configs, .summary = "writes the settings of all brokers into a file"},
+    {.name = "exportConfigs", .params = config_params, .start = export_configs,
+     .summary = "writes the settings of all brokers into a file"},
     {.name = "exportMetadata", .params = metadata_params, .one_of = "brokerAddr|clusterName", .start = export_metadata,
      .summary = "writes topics and groups into a file"},
     {.name = "exportPopRecord", .params = pop_params, .one_of = "brokerAddr|clusterName", .start = export_pop,

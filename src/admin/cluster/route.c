@@ -25,7 +25,8 @@ static void put_addresses(struct buf *out, const struct topic_route *r, struct s
 {
     for (size_t b = 0; b < r->brokers.count; b++)
         for (size_t k = 0; slice_eq(r->brokers.items[b].name, broker) && k < r->brokers.items[b].addresses.count; k++)
-            buf_printf(out, "%s%" PRId64 "=%.*s", k ? "," : "", r->brokers.items[b].addresses.items[k].id, SLICE_ARG(r->brokers.items[b].addresses.items[k].text));
+            buf_printf(out, "%s%" PRId64 "=%.*s", k ? "," : "", r->brokers.items[b].addresses.items[k].id,
+                       SLICE_ARG(r->brokers.items[b].addresses.items[k].text));
 }
 
 /* "b-1[0=10.0.0.1:10911] r8 w8 p6" of each broker, sorted. */
@@ -77,7 +78,8 @@ static void on_routes(struct job *j)
         struct topic_route route = {.order = {NULL, 0}};
         err_t e = r->code ? NULL : topic_route_decode(r->body, job_arena(j), &route);
         told[i] = (struct told *)r->tag;
-        told[i]->route = r->code && r->code != ERR_TOPIC_NOT_FOUND ? r->text : e ? SLICE("an answer that cannot be read") : describe(j, &route);
+        told[i]->route = r->code && r->code != ERR_TOPIC_NOT_FOUND ? r->text : e ? SLICE("an answer that cannot be read") : describe(j,
+            &route);
         err_free(e);   /* said in the row */
     }
     struct table *t = OUTCOME_TABLE(&j->outcome, "differences", columns);
@@ -126,7 +128,8 @@ static void on_lists(struct job *j)
     }
     drop_doubles(&names);
     for (size_t i = 0; well && i < all.list.count; i++)
-        for (size_t k = 0; !all.list.items[i]->code && k < names.cells.count; k++) ask_route(j, &all.list.items[i]->broker, names.cells.items[k].text);
+        for (size_t k = 0; !all.list.items[i]->code && k < names.cells.count; k++)
+            ask_route(j, &all.list.items[i]->broker, names.cells.items[k].text);
     if (well) job_wait(j, on_routes);
     else job_end_with(j, &all);
 }

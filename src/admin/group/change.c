@@ -51,7 +51,8 @@ static err_t read_policy(struct job *j, struct group_config *g)
     struct slice text = job_param(j, "groupRetryPolicy");
     struct group_config read;
     if (!text.p) return NULL;
-    err_t e = bean_decode(&group_config_bean, job_text(j, "{\"groupRetryPolicy\":%.*s}", SLICE_ARG(text)), job_arena(j), "groupRetryPolicy", &read);
+    err_t e = bean_decode(&group_config_bean, job_text(j, "{\"groupRetryPolicy\":%.*s}", SLICE_ARG(text)), job_arena(j),
+                          "groupRetryPolicy", &read);
     if (e) {
         err_free(e);
         return err_new(ERR_USAGE, "--groupRetryPolicy wants JSON like {\"type\":\"CUSTOMIZED\",\"customizedRetryPolicy\":{\"next\":[1000,5000]}}");
@@ -109,7 +110,8 @@ static void update_group(struct job *j)
     {"brokerAddr", "b", PARAM_VALUE, "ADDR", "on this broker"}, \
     {"clusterName", "c", PARAM_VALUE, "CLUSTER", "on all masters of this cluster"}
 
-static const struct param update_params[] = {BROKER_PARAMS, {"groupName", "g", PARAM_NEEDED, "GROUP", "its name"}, GROUP_PARAMS, {.name = NULL}};
+static const struct param update_params[] = {BROKER_PARAMS, {"groupName", "g", PARAM_NEEDED, "GROUP", "its name"}, GROUP_PARAMS,
+                                             {.name = NULL}};
 static const struct param create_params[] = {
     {"group", NULL, PARAM_WORD, "GROUP", NULL},
     {"cluster", NULL, PARAM_VALUE, "CLUSTER", "on its masters alone (else on all there are)"},
@@ -140,7 +142,8 @@ static void update_groups(struct job *j)
     else job_brokers(j, ask_groups);
 }
 
-static const struct param list_params[] = {BROKER_PARAMS, {"filename", "f", PARAM_NEEDED, "FILE", "JSON: an array of groups"}, {.name = NULL}};
+static const struct param list_params[] = {BROKER_PARAMS, {"filename", "f", PARAM_NEEDED, "FILE", "JSON: an array of groups"},
+                                           {.name = NULL}};
 
 /* --- delete --- */
 
@@ -255,7 +258,8 @@ const struct command group_change_commands[] = {
      .summary = "makes a consumer group, or sets all of it",
      .help = "Makes a consumer group on all masters, or those of one cluster. One that is there gets what is given, and the defaults for the rest.\n\n"
              "Example:\n  skylark admin group create billing --retryMaxTimes 5\n"},
-    {.name = "group delete", .params = short_delete_params, .start = delete_with_offsets, .asks = "deletes the group, its offsets, retries and dead letters:",
+    {.name = "group delete", .params = short_delete_params, .start = delete_with_offsets,
+     .asks = "deletes the group, its offsets, retries and dead letters:",
      .summary = "deletes a consumer group, its offsets, retries and dead letters",
      .help = "Deletes a consumer group, its offsets, its retry topic and its dead letters, on all masters.\n\n"
              "Example:\n  skylark admin group delete billing --yes\n"},

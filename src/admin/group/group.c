@@ -8,7 +8,8 @@ struct slice client_version_text(struct job *j, int32_t version)
 {
     int32_t n = version - VERSION_4_0_0_SNAPSHOT;
     if (n < 0 || version >= VERSION_HIGHEST) return job_text(j, "%d", version);
-    return job_text(j, "V%d_%d_%d%s", 4 + n / VERSIONS_A_MAJOR, n % VERSIONS_A_MAJOR / VERSIONS_A_MINOR, n % VERSIONS_A_MINOR / 2, n % 2 ? "" : "_SNAPSHOT");
+    return job_text(j, "V%d_%d_%d%s", 4 + n / VERSIONS_A_MAJOR, n % VERSIONS_A_MAJOR / VERSIONS_A_MINOR, n % VERSIONS_A_MINOR / 2,
+                    n % 2 ? "" : "_SNAPSHOT");
 }
 
 struct slice group_name(const struct job *j)
@@ -99,9 +100,11 @@ struct consumer_connections group_merge_connections(struct job *j)
     return all;
 }
 
-static struct slice choice_text(const char *const names[], int32_t choice) { return choice < 0 ? (struct slice){NULL, 0} : slice_text(names[choice]); }
+static struct slice choice_text(const char *const names[], int32_t choice) { return choice < 0 ? (struct slice){NULL,
+    0} : slice_text(names[choice]); }
 
-static const struct column member_columns[] = {{"clientId", CELL_TEXT}, {"clientAddr", CELL_TEXT}, {"language", CELL_TEXT}, {"version", CELL_TEXT}};
+static const struct column member_columns[] = {{"clientId", CELL_TEXT}, {"clientAddr", CELL_TEXT}, {"language", CELL_TEXT},
+                                               {"version", CELL_TEXT}};
 static const struct column subscription_columns[] = {{"topic", CELL_TEXT}, {"subExpression", CELL_TEXT}, {"expressionType", CELL_TEXT}};
 
 void group_outcome_connections(struct job *j, const struct consumer_connections *c)
@@ -129,7 +132,8 @@ void group_outcome_connections(struct job *j, const struct consumer_connections 
 /* --- progress --- */
 
 static const struct column progress_columns[] = {
-    {"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"brokerOffset", CELL_NUMBER}, {"consumerOffset", CELL_NUMBER},
+    {"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"brokerOffset", CELL_NUMBER},
+    {"consumerOffset", CELL_NUMBER},
     {"clientIP", CELL_TEXT}, {"diff", CELL_NUMBER}, {"inflight", CELL_NUMBER}, {"lastTimestamp", CELL_TIME},
 };
 

@@ -41,7 +41,8 @@ static void put_row(struct job *j, struct table *t, const struct group_row *g)
     row_text(t, g->name);
     row_number(t, (int64_t)c->connections.count);
     row_text(t, online ? client_version_text(j, c->connections.items[0].version) : SLICE("OFFLINE"));
-    if (online && c->type >= 0) row_text(t, c->type == CONSUME_ACTIVELY ? SLICE("PULL") : c->type == CONSUME_POP ? SLICE("POP") : SLICE("PUSH"));
+    if (online && c->type >= 0)
+        row_text(t, c->type == CONSUME_ACTIVELY ? SLICE("PULL") : c->type == CONSUME_POP ? SLICE("POP") : SLICE("PUSH"));
     else row_none(t);
     if (online && c->model >= 0) row_text(t, slice_text(message_model_names[c->model]));
     else row_none(t);
@@ -126,8 +127,10 @@ void group_all_progress(struct job *j)
 
 static bool is_internal(struct slice group)
 {
-    return slice_starts(group, SLICE("CID_ONSAPI_")) || slice_starts(group, SLICE("CID_ONS-")) || slice_eq(group, SLICE("TOOLS_CONSUMER")) ||
-           slice_eq(group, SLICE("FILTERSRV_CONSUMER")) || slice_eq(group, SLICE("SELF_TEST_C_GROUP")) || slice_starts(group, SLICE("CID_SYS_RMQ_")) ||
+    return slice_starts(group, SLICE("CID_ONSAPI_")) || slice_starts(group, SLICE("CID_ONS-")) || slice_eq(group,
+        SLICE("TOOLS_CONSUMER")) ||
+           slice_eq(group, SLICE("FILTERSRV_CONSUMER")) || slice_eq(group, SLICE("SELF_TEST_C_GROUP")) || slice_starts(group,
+               SLICE("CID_SYS_RMQ_")) ||
            slice_eq(group, SLICE("CID_RMQ_SYS_TRANS")) || slice_eq(group, SLICE("CID_DefaultHeartBeatSyncerTopic"));
 }
 

@@ -57,7 +57,8 @@ static err_t read_place(struct job *j, struct reset_offset_header *h)
         header_set(h, reset_offset, offset);
         e = param_i64(j->params, "offset", -1, &h->offset);
     }
-    if (!e && param_has(j->params, "offset") && !param_has(j->params, "queue")) e = err_new(ERR_USAGE, "an offset is of one queue: it needs the queue, too");
+    if (!e && param_has(j->params, "offset") && !param_has(j->params, "queue"))
+        e = err_new(ERR_USAGE, "an offset is of one queue: it needs the queue, too");
     return e;
 }
 
@@ -79,7 +80,8 @@ static void reset_short(struct job *j)
 {
     struct reset_offset_header *h = new_reset(j);
     err_t e = param_time(j->params, "to", j->now_ms, -1, &h->timestamp);
-    if (!e && !param_has(j->params, "to") && !param_has(j->params, "offset")) e = err_new(ERR_USAGE, "it needs --to TIME, or --queue N --offset N");
+    if (!e && !param_has(j->params, "to") && !param_has(j->params, "offset"))
+        e = err_new(ERR_USAGE, "it needs --to TIME, or --queue N --offset N");
     h->dry_run = param_has(j->params, "dry-run");
     if (h->dry_run) header_set(h, reset_offset, dry_run);
     find_and_reset(j, e ? e : read_place(j, h));
@@ -118,7 +120,8 @@ static const struct param reset_params[] = {
 
 /* --- a group begins where another one is --- */
 
-static const struct column clone_columns[] = {{"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"offset", CELL_NUMBER}};
+static const struct column clone_columns[] = {{"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER},
+                                              {"offset", CELL_NUMBER}};
 
 static void on_cloned(struct job *j)
 {
@@ -162,7 +165,8 @@ static void on_source(struct job *j)
     job_end_with(j, &all);
 }
 
-static void ask_source(struct job *j) { group_ask_progress(j, slice_trim(job_param(j, "srcGroup")), slice_trim(job_param(j, "topic")), on_source); }
+static void ask_source(struct job *j) { group_ask_progress(j, slice_trim(job_param(j, "srcGroup")), slice_trim(job_param(j, "topic")),
+                                                           on_source); }
 
 static void clone_offsets(struct job *j)
 {

@@ -6,7 +6,7 @@
 
 struct told {
     struct slice client;
-    struct running_info info;
+    struct client_running info;
 };
 
 struct state {
@@ -34,13 +34,13 @@ static void take_told(struct job *j, struct state *s)
     for (size_t i = 0; i < j->replies.list.count; i++) {
         struct told *t = &s->told[s->count];
         t->client = *(const struct slice *)j->replies.list.items[i]->tag;
-        if (job_read(j, j->replies.list.items[i], &running_info_bean, &t->info)) s->count++;
+        if (job_read(j, j->replies.list.items[i], &client_running_bean, &t->info)) s->count++;
     }
 }
 
 /* --- do they agree? --- */
 
-static const struct subscription *find_subscription(const struct running_info *info, struct slice topic)
+static const struct subscription *find_subscription(const struct client_running *info, struct slice topic)
 {
     for (size_t i = 0; i < info->subscriptions.count; i++)
         if (slice_eq(info->subscriptions.items[i].topic, topic)) return &info->subscriptions.items[i];
@@ -48,10 +48,12 @@ static const struct subscription *find_subscription(const struct running_info *i
 }
 
 static const struct column disagreement_columns[] = {
-    {"topic", CELL_TEXT}, {"clientId", CELL_TEXT}, {"subExpression", CELL_TEXT}, {"otherClientId", CELL_TEXT}, {"otherSubExpression", CELL_TEXT},
+    {"topic", CELL_TEXT}, {"clientId", CELL_TEXT}, {"subExpression", CELL_TEXT}, {"otherClientId", CELL_TEXT},
+    {"otherSubExpression", CELL_TEXT},
 };
 
-static void put_disagreement(struct table *t, const struct told *a, const struct told *b, const struct subscription *x, const struct subscription *y)
+static void put_disagreement(struct table *t, const struct told *a, const struct told *b, const struct subscription *x,
+                             const struct subscription *y)
 {
     row_text(t, x ? x->topic : y->topic);
     row_text(t, a->client);
@@ -87,10 +89,11 @@ static void report_agreement(struct job *j, const struct state *s)
 
 /* --- consumerStatus --- */
 
-static const struct column told_columns[] = {{"clientId", CELL_TEXT}, {"version", CELL_TEXT}, {"consumeType", CELL_TEXT}, {"queues", CELL_NUMBER},
+static const struct column told_columns[] = {{"clientId", CELL_TEXT}, {"version", CELL_TEXT}, {"consumeType", CELL_TEXT},
+                                             {"queues", CELL_NUMBER},
                                              {"cachedMsgCount", CELL_NUMBER}};
 
-static struct slice property(const struct running_info *info, const char *key)
+static struct slice property(const struct client_running *info, const char *key)
 {
     for (size_t i = 0; i < info->properties.count; i++)
         if (slice_eq(info->properties.items[i].key, slice_text(key))) return info->properties.items[i].value;
@@ -101,7 +104,7 @@ static void report_all(struct job *j, const struct state *s)
 {
     struct table *t = OUTCOME_TABLE(&j->outcome, "members", told_columns);
     for (size_t i = 0; i < s->count; i++) {
-        const struct running_info *info = &s->told[i].info;
+        const struct client_running *info = &s->told[i].info;
         int64_t cached = 0;
         for (size_t k = 0; k < info->queues.count; k++) cached += info->queues.items[k].state.cached;
         row_text(t, s->told[i].client);
@@ -114,7 +117,8 @@ static void report_all(struct job *j, const struct state *s)
 }
 
 static const struct column queue_columns[] = {
-    {"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"commitOffset", CELL_NUMBER}, {"cachedMsgCount", CELL_NUMBER},
+    {"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"commitOffset", CELL_NUMBER},
+    {"cachedMsgCount", CELL_NUMBER},
     {"lastPullTimestamp", CELL_TIME}, {"lastConsumeTimestamp", CELL_TIME}, {"locked", CELL_FLAG}, {"droped", CELL_FLAG},
 };
 static const struct column rate_columns[] = {
@@ -123,10 +127,10 @@ static const struct column rate_columns[] = {
 };
 static const struct column expression_columns[] = {{"topic", CELL_TEXT}, {"subExpression", CELL_TEXT}};
 
-static void put_queues(struct table *t, const struct running_info *info)
+static void put_queues(struct table *t, const struct client_running *info)
 {
     for (size_t i = 0; i < info->queues.count; i++) {
-        const struct running_queue *q = &info->queues.items[i];
+        const struct client_queue *q = &info->queues.items[i];
         row_text(t, q->queue.topic);
         row_text(t, q->queue.broker);
         row_number(t, q->queue.queue_id);
@@ -140,10 +144,10 @@ static void put_queues(struct table *t, const struct running_info *info)
     table_sort(t, 3);
 }
 
-static void put_rates(struct table *t, const struct running_info *info)
+static void put_rates(struct table *t, const struct client_running *info)
 {
     for (size_t i = 0; i < info->rates.count; i++) {
-        const struct running_rates *r = &info->rates.items[i];
+        const struct client_rates *r = &info->rates.items[i];
         row_text(t, r->topic);
         row_rate(t, r->pull_rt_ms);
         row_rate(t, r->pull_tps);
@@ -157,9 +161,10 @@ static void put_rates(struct table *t, const struct running_info *info)
 
 static void report_one(struct job *j, const struct told *one)
 {
-    const struct running_info *info = &one->info;
+    const struct client_running *info = &one->info;
     outcome_text(&j->outcome, SLICE("clientId"), one->client);
-    for (size_t i = 0; i < info->properties.count; i++) outcome_text(&j->outcome, info->properties.items[i].key, info->properties.items[i].value);
+    for (size_t i = 0; i < info->properties.count; i++)
+        outcome_text(&j->outcome, info->properties.items[i].key, info->properties.items[i].value);
     struct table *t = OUTCOME_TABLE(&j->outcome, "subscriptions", expression_columns);
     for (size_t i = 0; i < info->subscriptions.count; i++) {
         row_text(t, info->subscriptions.items[i].topic);

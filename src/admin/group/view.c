@@ -21,7 +21,8 @@ static void mark_owner(struct table *t, const struct message_queue *q, struct sl
     if (!slice_split(&rest, '@', &ip)) ip = client;
     for (size_t row = 0; row < table_rows(t); row++) {
         struct cell *c = &t->cells.items[row * t->width];
-        if (slice_eq(c[0].text, q->topic) && slice_eq(c[1].text, q->broker) && c[2].number == q->queue_id) c[5] = (struct cell){.type = CELL_TEXT, .text = ip};
+        if (slice_eq(c[0].text, q->topic) && slice_eq(c[1].text, q->broker) && c[2].number == q->queue_id)
+            c[5] = (struct cell){.type = CELL_TEXT, .text = ip};
     }
 }
 
@@ -40,9 +41,9 @@ static void on_owners(struct job *j)
     group_outcome_progress(j);
     struct table *t = queues_table(j);
     for (size_t i = 0; t && i < told.list.count; i++) {
-        struct running_info info;
+        struct client_running info;
         const struct reply *r = told.list.items[i];
-        if (r->code || !job_read(j, r, &running_info_bean, &info)) continue;   /* a member that does not say */
+        if (r->code || !job_read(j, r, &client_running_bean, &info)) continue;   /* a member that does not say */
         for (size_t k = 0; k < info.queues.count; k++) mark_owner(t, &info.queues.items[k].queue, *(const struct slice *)r->tag);
     }
     job_end_with(j, &a->progress);
@@ -87,7 +88,8 @@ static void on_progress(struct job *j)
     }
 }
 
-static void ask_progress(struct job *j) { group_ask_progress(j, group_name(j), not_empty(slice_trim(job_param(j, "topicName"))), on_progress); }
+static void ask_progress(struct job *j) { group_ask_progress(j, group_name(j), not_empty(slice_trim(job_param(j, "topicName"))),
+                                                             on_progress); }
 
 static void consumer_progress(struct job *j)
 {
@@ -133,7 +135,8 @@ static const struct param connection_params[] = {
 
 /* --- producers --- */
 
-static const struct column producer_columns[] = {{"clientId", CELL_TEXT}, {"clientAddr", CELL_TEXT}, {"language", CELL_TEXT}, {"version", CELL_TEXT}};
+static const struct column producer_columns[] = {{"clientId", CELL_TEXT}, {"clientAddr", CELL_TEXT}, {"language", CELL_TEXT},
+                                                 {"version", CELL_TEXT}};
 
 static bool has_text(const struct table *t, size_t column, struct slice text)
 {
@@ -308,10 +311,12 @@ static void describe_group(struct job *j) { job_brokers(j, ask_described); }
 static const struct param describe_params[] = {{"group", NULL, PARAM_WORD, "GROUP", NULL}, {.name = NULL}};
 
 const struct command group_view_commands[] = {
-    {.name = "group describe", .params = describe_params, .start = describe_group, .summary = "a group's settings, members, and how far it is"},
+    {.name = "group describe", .params = describe_params, .start = describe_group,
+     .summary = "a group's settings, members, and how far it is"},
     {.name = "consumerProgress", .params = progress_params, .start = consumer_progress, .timeout_ms = 15000,
      .summary = "how far a group is, or all of them"},
-    {.name = "consumerConnection", .params = connection_params, .start = consumer_connection, .summary = "the members of a group, and what they subscribe to"},
+    {.name = "consumerConnection", .params = connection_params, .start = consumer_connection,
+     .summary = "the members of a group, and what they subscribe to"},
     {.name = "producerConnection", .params = producer_params, .start = producer_connection, .summary = "the producers of a group"},
     {.name = "producer", .params = all_producers_params, .start = all_producers, .summary = "all producers of a broker"},
     {.name = "getConsumerConfig", .params = config_params, .start = consumer_config, .summary = "the settings of a group on each master"},

@@ -7,7 +7,8 @@ enum { PULL_AT_ONCE = 32, HAS_SUBSCRIPTION = 4, LETTERS_MOST = 10000 };
 
 /* --- list: which groups have any --- */
 
-static const struct column list_columns[] = {{"group", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"letters", CELL_NUMBER}, {"lastUpdateTimestamp", CELL_TIME}};
+static const struct column list_columns[] = {{"group", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"letters", CELL_NUMBER},
+                                             {"lastUpdateTimestamp", CELL_TIME}};
 
 struct dead {
     struct slice group;
@@ -54,7 +55,8 @@ static void on_topics(struct job *j)
         if (!job_read(j, all.list.items[i], &topic_table_bean, &table)) continue;
         well = true;
         for (size_t k = 0; k < table.topics.count; k++)
-            if (slice_starts(table.topics.items[k].name, SLICE("%DLQ%"))) ask_count(j, &all.list.items[i]->broker, table.topics.items[k].name);
+            if (slice_starts(table.topics.items[k].name, SLICE("%DLQ%")))
+                ask_count(j, &all.list.items[i]->broker, table.topics.items[k].name);
     }
     if (well) job_wait(j, on_counts);
     else job_end_with(j, &all);
@@ -85,7 +87,8 @@ struct letters {
 };
 
 static const struct column letter_columns[] = {
-    {"msgId", CELL_TEXT}, {"originTopic", CELL_TEXT}, {"originMessageId", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"queueOffset", CELL_NUMBER},
+    {"msgId", CELL_TEXT}, {"originTopic", CELL_TEXT}, {"originMessageId", CELL_TEXT}, {"brokerName", CELL_TEXT},
+    {"queueOffset", CELL_NUMBER},
     {"tags", CELL_TEXT}, {"keys", CELL_TEXT}, {"reconsumeTimes", CELL_NUMBER}, {"storeTimestamp", CELL_TIME}, {"body", CELL_TEXT},
 };
 
@@ -150,7 +153,8 @@ static void resend_letters(struct job *j, const struct letters *l)
         asked++;
     }
     if (asked || j->bad) job_wait(j, on_resent);
-    else job_fail(j, err_new(ERR_NOT_FOUND, l->only.p ? "group \"%.*s\" has no such dead letter" : "group \"%.*s\" has no dead letters", SLICE_ARG(slice_skip(l->topic, 5))));
+    else job_fail(j, err_new(ERR_NOT_FOUND, l->only.p ? "group \"%.*s\" has no such dead letter" : "group \"%.*s\" has no dead letters",
+                             SLICE_ARG(slice_skip(l->topic, 5))));
 }
 
 static void next_round(struct job *j);
@@ -210,7 +214,8 @@ static void on_offsets(struct job *j)
         if (!job_read(j, all.list.items[i], &topic_stats_bean, &s)) continue;
         for (size_t k = 0; k < s.queues.count; k++) {
             struct queue *q = arena_list_add(job_arena(j), (void **)&l->queues.items, &l->queues.count, sizeof *q);
-            if (q) *q = (struct queue){all.list.items[i]->broker, s.queues.items[k].queue.queue_id, s.queues.items[k].min_offset, s.queues.items[k].max_offset};
+            if (q) *q = (struct queue){all.list.items[i]->broker, s.queues.items[k].queue.queue_id, s.queues.items[k].min_offset,
+                                       s.queues.items[k].max_offset};
         }
     }
     if (l->queues.count || !j->failures.list.count) next_round(j);
@@ -246,7 +251,8 @@ static void read_letters(struct job *j, bool again)
 static void show_letters(struct job *j) { read_letters(j, false); }
 static void send_letters(struct job *j) { read_letters(j, true); }
 
-static const struct param show_params[] = {{"group", NULL, PARAM_WORD, "GROUP", NULL}, {"id", NULL, PARAM_MORE, "ID", NULL}, {.name = NULL}};
+static const struct param show_params[] = {{"group", NULL, PARAM_WORD, "GROUP", NULL}, {"id", NULL, PARAM_MORE, "ID", NULL},
+                                           {.name = NULL}};
 static const struct param resend_params[] = {
     {"group", NULL, PARAM_WORD, "GROUP", NULL},
     {"id", NULL, PARAM_MORE, "ID", NULL},
@@ -259,7 +265,8 @@ const struct command dlq_commands[] = {
     {.name = "dlq show", .params = show_params, .start = show_letters, .timeout_ms = 30000, .summary = "the dead letters of a group",
      .help = "Lists the messages that a group has given up, with the topic and message that each was. ID is one of either kind.\n\n"
              "Example:\n  skylark admin dlq show billing\n"},
-    {.name = "dlq resend", .params = resend_params, .start = send_letters, .timeout_ms = 30000, .summary = "sends dead letters to their topics again",
+    {.name = "dlq resend", .params = resend_params, .start = send_letters, .timeout_ms = 30000,
+     .summary = "sends dead letters to their topics again",
      .help = "Sends dead letters of a group to the topics that they came from, as new messages: every group of that topic gets them. They stay among\n"
              "the dead letters, too.\n\nExample:\n  skylark admin dlq resend billing --all\n"},
     {.name = NULL},

@@ -46,7 +46,8 @@ static void take_found(struct job *j)
 static void fail_nothing(struct job *j)
 {
     const struct search *s = j->state;
-    job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(s->id), SLICE_ARG(slice_trim(job_param(j, "topic")))));
+    job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(s->id),
+                        SLICE_ARG(slice_trim(job_param(j, "topic")))));
 }
 
 /* --- one, in full; then what became of it in each group --- */
@@ -123,7 +124,8 @@ static void on_groups(struct job *j)
     const struct reply *r = j->replies.list.items[0];
     struct group_list groups = {.groups = {NULL, 0}};
     if (job_read(j, r, &group_list_bean, &groups))
-        for (size_t i = 0; i < groups.groups.count; i++) ask_track(j, &r->broker, groups.groups.items[i], s->found.list.items[0].message.topic);
+        for (size_t i = 0; i < groups.groups.count; i++)
+            ask_track(j, &r->broker, groups.groups.items[i], s->found.list.items[0].message.topic);
     job_wait(j, on_tracks);
 }
 
@@ -196,7 +198,8 @@ static void on_unique(struct job *j)
 static void ask_unique(struct job *j)
 {
     struct search *s = j->state;
-    s->query = (struct query_message_header){.topic = slice_trim(job_param(j, "topic")), .key = s->id, .max_num = UNIQUE_MOST, .begin_timestamp = 0,
+    s->query = (struct query_message_header){.topic = slice_trim(job_param(j, "topic")), .key = s->id, .max_num = UNIQUE_MOST,
+                                             .begin_timestamp = 0,
                                              .end_timestamp = INT64_MAX, .unique_key_query = SLICE("true")};
     ask_query(j, on_unique);
 }
@@ -273,7 +276,8 @@ static void ask_offset(struct job *j)
     err_t e = param_i32(j->params, "queueId", 0, &h->queue_id);
     if (!e) e = param_i64(j->params, "offset", 0, &h->queue_offset);
     if (!e && !b.address.p)
-        e = err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; 'skylark admin topic describe' shows its brokers", SLICE_ARG(j->topic), SLICE_ARG(name));
+        e = err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; 'skylark admin topic describe' shows its brokers",
+                    SLICE_ARG(j->topic), SLICE_ARG(name));
     struct request r = {.code = REQUEST_PULL_MESSAGE, .kind = &pull_kind, .header = h, .heard_kind = &pull_reply_kind};
     if (e) {
         job_fail(j, e);
@@ -331,7 +335,8 @@ static const struct param offset_params[] = {
     BODY_FORMAT,
     {.name = NULL},
 };
-static const struct param show_params[] = {{"topic", NULL, PARAM_WORD, "TOPIC", NULL}, {"id", NULL, PARAM_WORD, "ID", NULL}, {.name = NULL}};
+static const struct param show_params[] = {{"topic", NULL, PARAM_WORD, "TOPIC", NULL}, {"id", NULL, PARAM_WORD, "ID", NULL},
+                                           {.name = NULL}};
 static const struct param find_params[] = {
     {"topic", NULL, PARAM_WORD, "TOPIC", NULL},
     {"key", NULL, PARAM_VALUE, "KEY", "one of the message's keys"},
@@ -350,7 +355,8 @@ const struct command message_find_commands[] = {
              "Example:\n  skylark admin message find Orders --key 4711 --beginTimestamp -2h\n"},
     {.name = "queryMsgById", .params = id_params, .start = query_id, .summary = "a message by its offset id, and which groups have consumed it"},
     {.name = "queryMsgByKey", .params = key_params, .start = query_key, .summary = "the messages with a key"},
-    {.name = "queryMsgByUniqueKey", .params = unique_params, .start = query_unique, .summary = "a message by its unique key, and which groups have consumed it"},
+    {.name = "queryMsgByUniqueKey", .params = unique_params, .start = query_unique,
+     .summary = "a message by its unique key, and which groups have consumed it"},
     {.name = "queryMsgByOffset", .params = offset_params, .start = query_offset, .summary = "the message at an offset of a queue"},
     {.name = NULL},
 };

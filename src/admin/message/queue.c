@@ -9,7 +9,8 @@ enum { COUNT_DEFAULT = 10 };
 
 /* --- entries of a consume queue --- */
 
-static const struct column entry_columns[] = {{"index", CELL_NUMBER}, {"physicOffset", CELL_NUMBER}, {"physicSize", CELL_NUMBER}, {"tagsCode", CELL_NUMBER}};
+static const struct column entry_columns[] = {{"index", CELL_NUMBER}, {"physicOffset", CELL_NUMBER}, {"physicSize", CELL_NUMBER},
+                                              {"tagsCode", CELL_NUMBER}};
 
 static void on_entries(struct job *j)
 {
@@ -97,7 +98,8 @@ static const struct param id_params[] = {{"messageId", "i", PARAM_NEEDED, "ID", 
 
 /* --- messages that wait for a time --- */
 
-static const struct column timer_columns[] = {{"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"waiting", CELL_NUMBER}, {"timestamp", CELL_TIME}};
+static const struct column timer_columns[] = {{"topic", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"waiting", CELL_NUMBER},
+                                              {"timestamp", CELL_TIME}};
 
 static void put_timers(struct job *j, struct table *t, const struct reply *r)
 {
@@ -166,13 +168,15 @@ static void ask_recall(struct job *j)
     struct buf plain = BUF_EMPTY;
     struct recall_handle handle;
     struct admin_broker b = {.name = {NULL, 0}};
-    if (recall_handle_decode(h->recall_handle, &plain, &handle)) b = (struct admin_broker){.name = job_copy(j, handle.broker), .address = job_address_of(j, handle.broker)};
+    if (recall_handle_decode(h->recall_handle, &plain, &handle))
+        b = (struct admin_broker){.name = job_copy(j, handle.broker), .address = job_address_of(j, handle.broker)};
     buf_done(&plain);
     struct request r = {.code = REQUEST_RECALL_MESSAGE, .kind = &recall_kind, .header = h, .heard_kind = &recall_reply_kind};
     if (!b.name.p) {
         job_fail(j, err_new(ERR_USAGE, "HANDLE is what the producer was given when it sent the message (recallHandle)"));
     } else if (!b.address.p) {
-        job_fail(j, err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\", which the handle names", SLICE_ARG(j->topic), SLICE_ARG(b.name)));
+        job_fail(j, err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\", which the handle names", SLICE_ARG(j->topic),
+                            SLICE_ARG(b.name)));
     } else {
         job_ask(j, &b, &r, NULL);
         job_wait(j, on_recalled);
@@ -187,7 +191,8 @@ static void cancel_timer(struct job *j)
     job_route(j, h->topic, true, ask_recall);
 }
 
-static const struct param cancel_params[] = {{"topic", NULL, PARAM_WORD, "TOPIC", NULL}, {"handle", NULL, PARAM_WORD, "HANDLE", NULL}, {.name = NULL}};
+static const struct param cancel_params[] = {{"topic", NULL, PARAM_WORD, "TOPIC", NULL}, {"handle", NULL, PARAM_WORD, "HANDLE", NULL},
+                                             {.name = NULL}};
 
 const struct command message_queue_commands[] = {
     {.name = "timer list", .start = list_timers, .summary = "how many messages of each topic wait for their time"},

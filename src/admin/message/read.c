@@ -127,7 +127,8 @@ static void take_pulled(struct job *j, const struct reply *r)
     int64_t before = q->next;
     q->next = h->next_begin_offset;
     if (!r->code) keep_wanted(j, j->state, q, r->body);
-    if (q->next <= before && !((struct reading *)j->state)->tail) q->failed = true;   /* no progress: nobody is asked the same again and again */
+    if (q->next <= before && !((struct reading *)j->state)->tail)
+        q->failed = true;   /* no progress: nobody is asked the same again and again */
 }
 
 static void next_round(struct job *j);
@@ -207,7 +208,8 @@ static void ask_begins(struct job *j)
     for (size_t i = 0; g->begin_ms > 0 && i < g->readers.count; i++) {
         struct search_offset_header *h = job_take(j, sizeof *h);
         *h = (struct search_offset_header){.topic = g->topic, .queue_id = g->readers.items[i].queue_id, .timestamp = g->begin_ms};
-        struct request r = {.code = REQUEST_SEARCH_OFFSET_BY_TIMESTAMP, .kind = &search_offset_kind, .header = h, .heard_kind = &offset_reply_kind};
+        struct request r = {.code = REQUEST_SEARCH_OFFSET_BY_TIMESTAMP, .kind = &search_offset_kind, .header = h,
+                            .heard_kind = &offset_reply_kind};
         job_ask(j, &g->readers.items[i].broker, &r, &g->readers.items[i]);
     }
     job_wait(j, on_begins);
@@ -237,7 +239,8 @@ static void on_offsets(struct job *j)
     }
     if (g->readers.count) ask_begins(j);
     else if (!j->failures.list.count)
-        job_fail(j, err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no such queue; 'skylark admin topic describe' shows those it has", SLICE_ARG(g->topic)));
+        job_fail(j, err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no such queue; 'skylark admin topic describe' shows those it has",
+                            SLICE_ARG(g->topic)));
     else job_end_with(j, &all);
 }
 
@@ -254,7 +257,8 @@ static void ask_offsets(struct job *j)
         asked++;
     }
     if (asked) job_wait(j, on_offsets);
-    else job_fail(j, err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; 'skylark admin topic describe' shows its brokers", SLICE_ARG(g->topic),
+    else job_fail(j, err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; 'skylark admin topic describe' shows its brokers",
+                             SLICE_ARG(g->topic),
                              SLICE_ARG(g->only_broker)));
 }
 
@@ -382,7 +386,9 @@ const struct command message_read_commands[] = {
      .help = "Prints the messages of a topic as they arrive, until --limit or --timeout (an hour). With --json each lot is one document on its line.\n\n"
              "Example:\n  skylark admin message tail Orders --subExpression 'paid || sent'\n"},
     {.name = "printMsg", .params = print_params, .start = print_messages, .timeout_ms = 600000, .summary = "the messages of a topic"},
-    {.name = "printMsgByQueue", .params = queue_params, .start = print_queue, .timeout_ms = 600000, .summary = "the messages of a queue, or how many there are of each tag"},
-    {.name = "consumeMessage", .params = consume_params, .start = consume_messages, .timeout_ms = 600000, .summary = "messages of a topic, a queue, a time"},
+    {.name = "printMsgByQueue", .params = queue_params, .start = print_queue, .timeout_ms = 600000,
+     .summary = "the messages of a queue, or how many there are of each tag"},
+    {.name = "consumeMessage", .params = consume_params, .start = consume_messages, .timeout_ms = 600000,
+     .summary = "messages of a topic, a queue, a time"},
     {.name = NULL},
 };

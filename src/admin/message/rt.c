@@ -20,7 +20,8 @@ struct round_trip {
     struct table *rows;
 };
 
-static const struct column send_columns[] = {{"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"sendResult", CELL_TEXT}, {"rt", CELL_NUMBER}};
+static const struct column send_columns[] = {{"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"sendResult", CELL_TEXT},
+                                             {"rt", CELL_NUMBER}};
 static const struct column mean_columns[] = {
     {"clusterName", CELL_TEXT}, {"brokerName", CELL_TEXT}, {"rt", CELL_RATE}, {"successCount", CELL_NUMBER}, {"failCount", CELL_NUMBER},
 };
@@ -108,7 +109,8 @@ static void add_target(struct job *j, struct round_trip *x, const struct admin_b
     if (t) *t = (struct target){.broker = *b, .queue_id = queue_id};
 }
 
-static err_t read_size(struct job *j, struct round_trip *x, const char *amount, int64_t amount_unless, const char *size, int64_t size_unless)
+static err_t read_size(struct job *j, struct round_trip *x, const char *amount, int64_t amount_unless, const char *size,
+                       int64_t size_unless)
 {
     int64_t bytes = 0;
     err_t e = param_i64(j->params, amount, amount_unless, &x->amount);
@@ -179,7 +181,8 @@ static void cluster_rt(struct job *j)
     err_t e = read_size(j, x, "amount", 100, "size", 128);
     x->averages = true;
     j->state = x;
-    if (!e && param_has(j->params, "interval")) e = err_new(ERR_USAGE, "it measures once; 'watch -n SECONDS skylark admin clusterRT' repeats it");
+    if (!e && param_has(j->params, "interval"))
+        e = err_new(ERR_USAGE, "it measures once; 'watch -n SECONDS skylark admin clusterRT' repeats it");
     if (e) job_fail(j, e);
     else job_brokers(j, on_brokers);
 }
@@ -207,8 +210,11 @@ static const struct param cluster_params[] = {
 };
 
 const struct command message_rt_commands[] = {
-    {.name = "checkMsgSendRT", .params = check_params, .start = check_rt, .timeout_ms = 600000, .summary = "how long sends to a topic take, queue by queue"},
-    {.name = "sendMsgStatus", .params = status_params, .start = send_status, .timeout_ms = 600000, .summary = "how long sends to a broker take"},
-    {.name = "clusterRT", .params = cluster_params, .start = cluster_rt, .timeout_ms = 600000, .summary = "how long sends to each broker take"},
+    {.name = "checkMsgSendRT", .params = check_params, .start = check_rt, .timeout_ms = 600000,
+     .summary = "how long sends to a topic take, queue by queue"},
+    {.name = "sendMsgStatus", .params = status_params, .start = send_status, .timeout_ms = 600000,
+     .summary = "how long sends to a broker take"},
+    {.name = "clusterRT", .params = cluster_params, .start = cluster_rt, .timeout_ms = 600000,
+     .summary = "how long sends to each broker take"},
     {.name = NULL},
 };

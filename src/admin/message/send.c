@@ -29,14 +29,16 @@ struct slice message_ask_send(struct job *j, const struct admin_broker *b, const
     h->properties = job_copy(j, buf_slice(&properties));
     header_set(h, send, reconsume_times);
     buf_done(&properties);
-    struct request r = {.code = REQUEST_SEND_MESSAGE_V2, .kind = &send_v2_kind, .header = h, .body = s->body, .heard_kind = &send_reply_kind};
+    struct request r = {.code = REQUEST_SEND_MESSAGE_V2, .kind = &send_v2_kind, .header = h, .body = s->body,
+                        .heard_kind = &send_reply_kind};
     job_ask(j, b, &r, tag);
     return key;
 }
 
 /* --- one message --- */
 
-static const struct column sent_columns[] = {{"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"sendResult", CELL_TEXT}, {"msgId", CELL_TEXT},
+static const struct column sent_columns[] = {{"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"sendResult", CELL_TEXT},
+                                             {"msgId", CELL_TEXT},
                                              {"queueOffset", CELL_NUMBER}};
 
 static void on_sent(struct job *j)
@@ -91,7 +93,8 @@ static void ask_send(struct job *j)
     const struct admin_broker *b = choose_broker(j);
     err_t e = read_sending(j, &s);
     if (!e && !b)
-        e = err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; 'skylark admin topic describe' shows its brokers", SLICE_ARG(s.topic),
+        e = err_new(ERR_NOT_FOUND, "topic \"%.*s\" has no broker \"%.*s\"; 'skylark admin topic describe' shows its brokers",
+                    SLICE_ARG(s.topic),
                     SLICE_ARG(job_param(j, "broker")));
     if (e) {
         job_fail(j, e);
@@ -107,7 +110,8 @@ static void on_send_route(struct job *j) { job_masters(j, ask_send); }
 
 static void send_message(struct job *j)
 {
-    if (param_has(j->params, "qid") && !param_has(j->params, "broker")) job_fail(j, err_new(ERR_USAGE, "a queue is of one broker: it needs the broker's name, too"));
+    if (param_has(j->params, "qid") && !param_has(j->params, "broker"))
+        job_fail(j, err_new(ERR_USAGE, "a queue is of one broker: it needs the broker's name, too"));
     else job_route(j, slice_trim(job_param(j, "topic")), true, on_send_route);
 }
 
@@ -137,7 +141,8 @@ static const struct param short_send_params[] = {
 /* What belongs to one delivery, and not to the message. */
 static bool is_of_delivery(struct slice name)
 {
-    static const char *const names[] = {"UNIQ_KEY", "MIN_OFFSET", "MAX_OFFSET", "REAL_TOPIC", "REAL_QID", "DELAY", "RECONSUME_TIME", "MAX_RECONSUME_TIMES",
+    static const char *const names[] = {"UNIQ_KEY", "MIN_OFFSET", "MAX_OFFSET", "REAL_TOPIC", "REAL_QID", "DELAY", "RECONSUME_TIME",
+                                        "MAX_RECONSUME_TIMES",
         "CONSUME_START_TIME", "POP_CK", "1ST_POP_TIME", "TRAN_MSG", "PGROUP", "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "RETRY_TOPIC",
         "ORIGIN_MESSAGE_ID", "TIMER_DELAY_MS", "TIMER_DELAY_SEC", "TIMER_DELIVER_MS", "TIMER_OUT_MS", "INNER_NUM", "INNER_BASE", "__CRC32#"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -171,7 +176,8 @@ static void on_found(struct job *j)
     const struct found *f = all.list.count ? &all.list.items[0] : NULL;
     struct slice *key = job_take(j, sizeof *key);
     if (!f) {
-        job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(job_param(j, "id")), SLICE_ARG(topic)));
+        job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(job_param(j, "id")),
+                            SLICE_ARG(topic)));
         return;
     }
     struct sending s = {.topic = topic, .body = f->message.body, .properties = kept_properties(j, &f->message), .queue_id = -1};
@@ -195,12 +201,14 @@ static void ask_original(struct job *j)
 
 static void resend(struct job *j) { job_topic_masters(j, slice_trim(job_param(j, "topic")), ask_original); }
 
-static const struct param resend_params[] = {{"topic", NULL, PARAM_WORD, "TOPIC", NULL}, {"id", NULL, PARAM_WORD, "KEY", NULL}, {.name = NULL}};
+static const struct param resend_params[] = {{"topic", NULL, PARAM_WORD, "TOPIC", NULL}, {"id", NULL, PARAM_WORD, "KEY", NULL},
+                                             {.name = NULL}};
 
 const struct command message_send_commands[] = {
     {.name = "message send", .params = short_send_params, .start = send_message, .summary = "sends a message",
      .help = "Sends one message to a topic.\n\nExample:\n  skylark admin message send Orders 'hello' --tags paid --key 4711\n"},
-    {.name = "message resend", .params = resend_params, .start = resend, .summary = "sends a copy of a message to its topic: every group gets it",
+    {.name = "message resend", .params = resend_params, .start = resend,
+     .summary = "sends a copy of a message to its topic: every group gets it",
      .help = "Sends a copy of a message, found by its unique key, to its topic once more, as a new message: every group gets it.\n\n"
              "Example:\n  skylark admin message resend Orders 7F0000010A1B2C3D4E5F000000000001\n"},
     {.name = "sendMessage", .params = send_params, .start = send_message, .summary = "sends a message"},

@@ -4,10 +4,12 @@
 enum { PARTS_MAX = 16, FOUND_MOST = 64 };
 
 static const struct column pub_columns[] = {
-    {"type", CELL_TEXT}, {"producerGroup", CELL_TEXT}, {"clientHost", CELL_TEXT}, {"sendTime", CELL_TIME}, {"costTimes", CELL_NUMBER}, {"status", CELL_TEXT},
+    {"type", CELL_TEXT}, {"producerGroup", CELL_TEXT}, {"clientHost", CELL_TEXT}, {"sendTime", CELL_TIME}, {"costTimes", CELL_NUMBER},
+    {"status", CELL_TEXT},
 };
 static const struct column sub_columns[] = {
-    {"type", CELL_TEXT}, {"consumerGroup", CELL_TEXT}, {"clientHost", CELL_TEXT}, {"consumerTime", CELL_TIME}, {"costTimes", CELL_NUMBER}, {"status", CELL_TEXT},
+    {"type", CELL_TEXT}, {"consumerGroup", CELL_TEXT}, {"clientHost", CELL_TEXT}, {"consumerTime", CELL_TIME}, {"costTimes", CELL_NUMBER},
+    {"status", CELL_TEXT},
 };
 
 struct context {
@@ -142,6 +144,7 @@ static const struct param params[] = {
 };
 
 const struct command message_trace_commands[] = {
-    {.name = "queryMsgTraceById", .params = params, .start = query_trace, .summary = "who sent and who consumed a message, as clients traced it"},
+    {.name = "queryMsgTraceById", .params = params, .start = query_trace,
+     .summary = "who sent and who consumed a message, as clients traced it"},
     {.name = NULL},
 };

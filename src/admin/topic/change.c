@@ -159,7 +159,8 @@ static void create_if_new(struct job *j)
 {
     struct change *c = j->state;
     if (j->route.brokers.count)
-        job_fail(j, err_new(ERR_EXISTS, "there is a topic \"%.*s\" already; 'skylark admin topic update' changes it", SLICE_ARG(c->header.topic)));
+        job_fail(j, err_new(ERR_EXISTS, "there is a topic \"%.*s\" already; 'skylark admin topic update' changes it",
+                            SLICE_ARG(c->header.topic)));
     else job_brokers(j, ask_change);
 }
 
@@ -170,7 +171,8 @@ static void create_topic(struct job *j)
     err_t e = read_change(j, c);
     c->created = true;
     if (!e && type.p)
-        c->header.attributes = c->header.attributes.p ? job_text(j, "%.*s,+message.type=%.*s", SLICE_ARG(c->header.attributes), SLICE_ARG(type))
+        c->header.attributes = c->header.attributes.p ? job_text(j, "%.*s,+message.type=%.*s", SLICE_ARG(c->header.attributes),
+                                                                 SLICE_ARG(type))
                                                       : job_text(j, "+message.type=%.*s", SLICE_ARG(type));
     j->state = c;
     if (e) job_fail(j, e);

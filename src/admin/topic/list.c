@@ -49,7 +49,8 @@ static void on_routes(struct job *j)
         h->topic = *(const struct slice *)all.list.items[i]->tag;
         *who = (struct topic_consume_by_who_header){.topic = h->topic};
         struct request r = {.code = REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, .kind = &topic_consume_by_who_kind, .header = who};
-        if (all.list.items[i]->code || topic_route_decode(all.list.items[i]->body, job_arena(j), &j->route) || !j->route.brokers.count) continue;
+        if (all.list.items[i]->code || topic_route_decode(all.list.items[i]->body, job_arena(j), &j->route) || !j->route.brokers.count)
+            continue;
         h->cluster = j->route.brokers.items[0].cluster;
         struct admin_broker b = {.name = j->route.brokers.items[0].name, .address = job_address_of(j, j->route.brokers.items[0].name)};
         if (b.address.p) job_ask(j, &b, &r, h);

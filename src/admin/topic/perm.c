@@ -54,7 +54,8 @@ static void on_perm_route(struct job *j)
 static void update_perm(struct job *j)
 {
     struct permission *p = job_take(j, sizeof *p);
-    p->header = (struct create_topic_header){.topic = slice_trim(job_param(j, "topic")), .default_topic = SLICE("TBW102"), .topic_filter_type = SLICE("SINGLE_TAG")};
+    p->header = (struct create_topic_header){.topic = slice_trim(job_param(j, "topic")), .default_topic = SLICE("TBW102"),
+                                             .topic_filter_type = SLICE("SINGLE_TAG")};
     header_set(&p->header, create_topic, topic_sys_flag);
     err_t e = topic_perm_read(j->params, 0, &p->header.perm);
     j->state = p;

@@ -109,7 +109,8 @@ static void ask_group(struct job *j, struct traffic *t)
     struct request r = {.code = REQUEST_GET_CONSUME_STATS, .kind = &consume_stats_kind, .header = h};
     for (size_t i = 0; i < j->brokers.list.count; i++) {
         job_ask(j, &j->brokers.list.items[i].broker, &r, t);
-        ask_count(j, &j->brokers.list.items[i].broker, "GROUP_GET_NUMS", job_text(j, "%.*s@%.*s", SLICE_ARG(t->topic), SLICE_ARG(t->group)), t);
+        ask_count(j, &j->brokers.list.items[i].broker, "GROUP_GET_NUMS",
+                  job_text(j, "%.*s@%.*s", SLICE_ARG(t->topic), SLICE_ARG(t->group)), t);
     }
 }
 

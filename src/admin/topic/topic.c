@@ -33,8 +33,10 @@ bool topic_is_of_group(struct slice topic) { return slice_starts(topic, SLICE("%
 
 bool topic_is_internal(struct slice topic)
 {
-    static const char *const names[] = {"TBW102", "BenchmarkTest", "OFFSET_MOVED_EVENT", "SELF_TEST_TOPIC", "SCHEDULE_TOPIC_XXXX", "DefaultHeartBeatSyncerTopic"};
-    if (slice_starts(topic, SLICE("RMQ_SYS_")) || slice_starts(topic, SLICE("rmq_sys_")) || slice_starts(topic, SLICE("TRANS_CHECK_"))) return true;
+    static const char *const names[] = {"TBW102", "BenchmarkTest", "OFFSET_MOVED_EVENT", "SELF_TEST_TOPIC", "SCHEDULE_TOPIC_XXXX",
+                                        "DefaultHeartBeatSyncerTopic"};
+    if (slice_starts(topic, SLICE("RMQ_SYS_")) || slice_starts(topic, SLICE("rmq_sys_")) || slice_starts(topic, SLICE("TRANS_CHECK_")))
+        return true;
     if (topic.n > 12 && slice_eq(slice_of(topic.p + topic.n - 12, 12), SLICE("_REPLY_TOPIC"))) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_eq(topic, slice_text(names[i]))) return true;

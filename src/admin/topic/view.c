@@ -72,7 +72,8 @@ static const struct param route_params[] = {
 /* --- offsets --- */
 
 static const struct column status_columns[] = {
-    {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"minOffset", CELL_NUMBER}, {"maxOffset", CELL_NUMBER}, {"lastUpdateTimestamp", CELL_TIME},
+    {"brokerName", CELL_TEXT}, {"queueId", CELL_NUMBER}, {"minOffset", CELL_NUMBER}, {"maxOffset", CELL_NUMBER},
+    {"lastUpdateTimestamp", CELL_TIME},
 };
 
 static void report_status(struct job *j)
@@ -168,7 +169,8 @@ static void on_config(struct job *j)
     outcome_text(&j->outcome, SLICE("type"), type.p ? type : SLICE("NORMAL"));
     outcome_text(&j->outcome, SLICE("perm"), topic_perm_text(j, shown->perm));
     outcome_flag(&j->outcome, "order", shown->order);
-    for (size_t i = 0; i < shown->attributes.count; i++) outcome_text(&j->outcome, shown->attributes.items[i].key, shown->attributes.items[i].value);
+    for (size_t i = 0; i < shown->attributes.count; i++)
+        outcome_text(&j->outcome, shown->attributes.items[i].key, shown->attributes.items[i].value);
     if (j->route.queues.count) report_route(j);
     ask_status_then(j, on_described_status);
 }
@@ -247,8 +249,10 @@ static const struct param allocate_params[] = {
 const struct command topic_view_commands[] = {
     {.name = "topic describe", .params = describe_params, .start = describe_topic,
      .summary = "a topic's settings, brokers, queues with offsets, consumer groups"},
-    {.name = "topicRoute", .params = route_params, .start = topic_route, .summary = "the brokers and queues of a topic, as a name server tells them"},
+    {.name = "topicRoute", .params = route_params, .start = topic_route,
+     .summary = "the brokers and queues of a topic, as a name server tells them"},
     {.name = "topicStatus", .params = status_params, .start = topic_status, .summary = "the offsets of a topic's queues"},
-    {.name = "allocateMQ", .params = allocate_params, .start = allocate, .summary = "which member of a group would get which queues of a topic"},
+    {.name = "allocateMQ", .params = allocate_params, .start = allocate,
+     .summary = "which member of a group would get which queues of a topic"},
     {.name = NULL},
 };
