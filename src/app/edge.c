@@ -324,8 +324,12 @@ err_t edge_new(const struct edge_options *options, const char **out_key, struct 
     return error;
 }
 
+static void nobody_waits(void *ctx) { (void)ctx; }
+
+/* Also of one that was not told to stop, as the start of something else failed: the loop may live on. */
 static void free_all(struct edge *e)
 {
+    if (e->certificate) certificate_stop(e->certificate, nobody_waits, NULL);
     close_front(e);
     grpc_server_close(e->grpc);
     proxy_free(e->proxy);

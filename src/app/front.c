@@ -13,6 +13,7 @@ struct front {
     struct front_options options;
     struct listener *listener;
     struct sniffer sniffer;
+    struct log_limit refused;    /* lines about who was refused */
 };
 
 static void on_found(void *ctx, const struct sniffed *what)
@@ -24,9 +25,10 @@ static void on_found(void *ctx, const struct sniffed *what)
 
 static void on_refused(void *ctx, const struct addr *remote, err_t e)
 {
+    struct front *f = ctx;
     char text[ADDR_TEXT_MAX];
-    (void)ctx;
-    if (e) log_info("port.refused remote=%s why=\"%s\"", addr_format(remote, text), err_text(e));
+    if (e && log_may(&f->refused, "port.refused", tasks_mono_ms(&f->options.loop->tasks)))
+        log_info("port.refused remote=%s why=\"%s\"", addr_format(remote, text), err_text(e));
     err_free(e);
 }
 

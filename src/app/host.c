@@ -388,23 +388,31 @@ static err_t start(struct host *h)
     if (!e && h->broker_config) e = fill_in(h);
     if (!e && h->broker_config) e = start_broker(h);
     if (!e && h->proxy_config) e = start_edge(h);
+    if (!e) e = start_ops(h, any);
     if (e) return e;
     config_report_ignored(any);
     if (h->broker && pthread_create(&h->broker_thread, NULL, run_broker, h)) return err_new(ERR_IO, "cannot start a thread");
     h->broker_runs = h->broker;
     if (h->edge) e = edge_run(h->edge);
-    return e ? e : start_ops(h, any);
+    if (!e && h->ops) e = ops_run(h->ops);
+    return e;
+}
+
+static void join_broker(struct host *h)
+{
+    if (!h->broker_runs) return;
+    if (h->failed) real_loop_stop(h->broker_loop);
+    pthread_join(h->broker_thread, NULL);
+    real_loop_adopt(h->broker_loop);
+    h->broker_runs = false;
 }
 
 static err_t stop(struct host *h)
 {
     h->stopping = true;   /* a signal that comes now, after a start that failed, changes nothing */
+    if (h->failed) join_broker(h);   /* gRPC clients may be at home on its loop */
     edge_free(h->edge);
-    if (h->broker_runs) {
-        if (h->failed) real_loop_stop(h->broker_loop);
-        pthread_join(h->broker_thread, NULL);
-        real_loop_adopt(h->broker_loop);
-    }
+    join_broker(h);
     ops_free(h->ops);   /* nobody posts to it any more, nor it to them */
     err_t e = broker_free(h->broker);
     real_loop_free(h->broker_loop);

@@ -329,6 +329,11 @@ static err_t start(struct ops *o, const struct ops_options *options)
     timer_init(&o->watchdog, feed_watchdog, o);
     notify_open(&o->notify);
     if (o->notify.watchdog_ms) timer_start(tasks_of(o), &o->watchdog, 0);
+    return NULL;
+}
+
+err_t ops_run(struct ops *o)
+{
     o->runs = !pthread_create(&o->thread, NULL, run, o);
     if (!o->runs) return err_new(ERR_IO, "cannot start a thread");
     notify_say(&o->notify, "READY=1");

@@ -1,6 +1,6 @@
 /* ops.h - a loop of its own for operators: metrics, /healthz and /readyz by HTTP, and what a service manager wants to hear (os/notify.h). It asks
  * the other loops by mail, and waits for none of them. The room's own.
- * Threads  ops_new, ops_free: the thread that starts the process; ops_drain: any, once; the rest happens on its own loop
+ * Threads  ops_new, ops_run, ops_free: the thread that starts the process; ops_drain: any, once; the rest happens on its own loop
  * Owns     nothing of its sources: they outlive it, or it was drained first */
 #ifndef SKYLARK_APP_OPS_H
 #define SKYLARK_APP_OPS_H
@@ -29,8 +29,10 @@ struct ops_options {
     size_t count;
 };
 
-/* Listens and starts its thread. Errors: NETWORK, ADDRESS, IO. */
+/* Listens. Errors: NETWORK, ADDRESS. */
 err_t ops_new(const struct ops_options *options, struct ops **out) MUST_CHECK;
+/* Starts its thread, when the loops of its sources run: the process is ready. Errors: IO. */
+err_t ops_run(struct ops *o) MUST_CHECK;
 /* False: it serves no pages. */
 bool ops_addr(const struct ops *o, struct addr *out);
 /* The process stops: it is not ready any more, and its sources are not asked again; then `drained` is posted to `tasks`. */

@@ -2,6 +2,7 @@
 #ifndef SKYLARK_GRPC_INTERNAL_H
 #define SKYLARK_GRPC_INTERNAL_H
 
+#include "base/log.h"
 #include "grpc/grpc.h"
 #include "net/conn.h"
 #include "net/sniff.h"
@@ -29,6 +30,7 @@ struct grpc_server {
     bool draining;
     void (*drained)(void *ctx);          /* NULL: nobody cares, or it has been told */
     void *drained_ctx;
+    struct log_limit refused;            /* lines about who was refused */
 };
 
 /* Frames that bring nothing are allowed now and then; each takes one, time gives back, and so does each call that is served: clients

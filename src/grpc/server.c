@@ -27,7 +27,8 @@ static void on_accepted(void *ctx, struct stream *stream, const struct addr *rem
 static void tell_refused(struct grpc_server *s, const struct addr *remote, const char *why)
 {
     char text[ADDR_TEXT_MAX];
-    log_info("grpc.refused remote=%s why=\"%s\"", addr_format(remote, text), why);
+    if (log_may(&s->refused, "grpc.refused", tasks_mono_ms(&s->loop->tasks)))
+        log_info("grpc.refused remote=%s why=\"%s\"", addr_format(remote, text), why);
     if (s->options.metrics) metric_add(s->options.metrics, METRIC_FRAMES_REFUSED, 1);
 }
 
