@@ -71,6 +71,18 @@ struct slice grpc_call_header(const struct grpc_call *k, const char *name)
     return found.p ? found : find_attribute(k->conn, name);
 }
 
+void grpc_call_forget_headers(struct grpc_call *k)
+{
+    struct slice path = known(k, HEADER_PATH);
+    struct buf all = k->headers;
+    k->headers = BUF_EMPTY;
+    k->header_bytes = 0;
+    memset(k->known, 0, sizeof k->known);
+    buf_reserve(&k->headers, sizeof(struct field) + path.n);   /* its end is counted by method */
+    grpc_call_add_field(k, SLICE(":path"), path);
+    buf_done(&all);
+}
+
 /* --- life --- */
 
 static void on_deadline(void *ctx) { grpc_call_end(ctx, GRPC_DEADLINE_EXCEEDED, "the deadline of the call has passed"); }

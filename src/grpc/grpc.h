@@ -47,6 +47,8 @@ void *grpc_call_data(const struct grpc_call *c);
 /* A request header by its lower-case name, of several the last; or what a proxy told with its PROXY header ("proxy_protocol_addr" and
  * others). Empty (p NULL) when there is none. Valid as long as the call. */
 struct slice grpc_call_header(const struct grpc_call *c, const char *name);
+/* Nobody asks for headers any more: their memory is given back, but for the path's. What was got of them is gone. */
+void grpc_call_forget_headers(struct grpc_call *c);
 /* mono_ms at which the client gives up; INT64_MAX without grpc-timeout. */
 int64_t grpc_call_deadline_ms(const struct grpc_call *c);
 /* Where the client is: the address in front of a proxy that sent one (PROXY protocol), else that of the connection. */

@@ -43,6 +43,9 @@ TEST(grpc, how_long_calls_take_is_told_by_method_and_status)
     metrics_break_down_as(&f->metrics, &names, 100);
     struct grpc_client_call *k = grpc_client_call(f->client, "/test.Things/Keep", NULL);
     sim_run_for(f->sim, 500);
+    EXPECT(grpc_call_header(f->kept, "content-type").n);
+    grpc_call_forget_headers(f->kept);
+    EXPECT(!grpc_call_header(f->kept, "content-type").n && slice_eq(grpc_call_header(f->kept, ":path"), SLICE("/test.Things/Keep")));
     grpc_fixture_finish_kept(f);
     EXPECT_EQ(grpc_client_status(k, WAIT_MS), GRPC_OK);
     k = grpc_client_call(f->client, "/test.Nothing/There", NULL);

@@ -261,6 +261,7 @@ void poll_begin(struct request *r, const struct poll_question *q)
     r->state = p;
     r->gone = on_gone;
     r->hurry = on_hurry;
+    if (r->call) grpc_call_forget_headers(r->call);   /* many may wait */
     if (proxy->leaving) p->q.wait_ms = 0;
     p->ends_ms = tasks_mono_ms(proxy->tasks) + p->q.wait_ms;
     p->plain = p->count && proxy->poll_count >= (size_t)proxy->cfg->notify_threshold;
