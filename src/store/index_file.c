@@ -64,9 +64,14 @@ static int32_t older_than(const struct index_file *f, int32_t number, int32_t ne
 
 /* --- open and make --- */
 
-static void read_header(struct index_file *f)
+/* Read, and not looked at through the map: in a file that was just made it is a hole like others. */
+static err_t read_header(struct index_file *f)
 {
-    const uint8_t *p = f->bytes;
+    uint8_t p[INDEX_HEADER_BYTES];
+    size_t got;
+    err_t e = file_read_at(f->file, 0, p, sizeof p, &got);
+    if (!e && got != sizeof p) e = err_new(ERR_CORRUPT, "%s is shorter than its header", f->path);
+    if (e) return e;
     f->begin_ms = (int64_t)get_be64(p);
     f->end_ms = (int64_t)get_be64(p + 8);
     f->begin_offset = (int64_t)get_be64(p + 16);
@@ -77,8 +82,9 @@ static void read_header(struct index_file *f)
     if (f->next < FIRST_ENTRY) f->next = FIRST_ENTRY;
     if (f->next > f->shape.entries) f->next = f->shape.entries;
     f->doubtful = stated != f->next && stated != 0;   /* 0: made, and killed before the header was written */
-    if (f->next == FIRST_ENTRY) return;
+    if (f->next == FIRST_ENTRY) return NULL;
     f->doubtful |= index_file_offset(f, FIRST_ENTRY) != f->begin_offset || index_file_offset(f, f->next - 1) != f->end_offset;
+    return NULL;
 }
 
 static err_t write_header(struct index_file *f)
@@ -111,11 +117,11 @@ static err_t open_any(struct fs *fs, const char *path, struct index_shape shape,
     f->path = must_strdup(path);
     f->shape = shape;
     err_t e = open_sized(f, mode);
+    if (!e) e = read_header(f);
     if (e) {
         index_file_close(f);
         return e;
     }
-    read_header(f);
     *out = f;
     return NULL;
 }
