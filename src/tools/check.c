@@ -4,6 +4,13 @@
 
 enum { JSON_FILE_MAX = 256 << 20 };
 
+enum log_step_kind check_record_at(struct check *c, struct view_reader *r, int64_t at, struct log_step *out)
+{
+    enum log_step_kind kind = view_record(&c->v, r, at, out);
+    if (r->why) report_add(&c->r, DAMAGE, "commitlog", at, "reads it from the disk when it is asked for it", "%s", err_text(r->why));
+    return kind;
+}
+
 /* --- the checkpoint --- */
 
 static void expect_not_later(struct check *c, const char *field, int64_t value, int64_t limit)
@@ -18,7 +25,7 @@ static void expect_boundary(struct check *c, int64_t at)
     struct view_reader r = {.start = 0};
     struct log_step step;
     if (at < view_log_first(&c->v) || at >= c->end) return;
-    if (view_record(&c->v, &r, at, &step) == LOG_NO_RECORD)
+    if (check_record_at(c, &r, at, &step) == LOG_NO_RECORD)
         report_add(&c->r, NOTE, "checkpoint", -1, "begins its look after a bad stop at the start of a file instead",
                    "it vouches for what lies before %lld, where no record begins", (long long)at);
     view_reader_done(&r);

@@ -31,6 +31,8 @@ struct check {
     bool gap_is_zero;
 };
 
+/* view_record(); a record that cannot be read is a finding, whatever else the caller says of it. */
+enum log_step_kind check_record_at(struct check *c, struct view_reader *r, int64_t at, struct log_step *out);
 struct seen_queue *check_seen(struct check *c, struct slice topic, int32_t queue_id, bool make);
 
 void check_log(struct check *c);

@@ -62,7 +62,7 @@ static void check_entry(struct index_check *ic, int32_t number)
     ic->newest[slot] = number;
     c->keys++;
     if (at >= 0 && at < view_log_first(&c->v)) return;   /* its record was too old */
-    enum log_step_kind kind = at < 0 || at >= c->end ? LOG_NO_RECORD : view_record(&c->v, &ic->reader, at, &step);
+    enum log_step_kind kind = at < 0 || at >= c->end ? LOG_NO_RECORD : check_record_at(c, &ic->reader, at, &step);
     if (kind == LOG_RECORD) check_record(ic, number, &step);
     else if (kind != LOG_BAD_CHECKSUM) WRONG(ic, entry_at(ic->f, number), ignored, "entry %d points to %lld, where no record begins", number, (long long)at);
 }
@@ -105,7 +105,7 @@ static void check_times(struct index_check *ic)
     const int64_t places[2] = {f->begin_offset, f->end_offset}, times[2] = {f->begin_ms, f->end_ms};
     for (int i = 0; i < 2 && f->next > 1; i++) {
         if (places[i] < view_log_first(&ic->c->v) || places[i] >= ic->c->end) continue;
-        if (view_record(&ic->c->v, &ic->reader, places[i], &step) != LOG_RECORD || step.message.store_ms == times[i]) continue;
+        if (check_record_at(ic->c, &ic->reader, places[i], &step) != LOG_RECORD || step.message.store_ms == times[i]) continue;
         WRONG(ic, i * 8, "may pass over the file, or look at it in vain", "it says that it %s at %lld, the record is of %lld", i ? "ends" : "begins",
               (long long)times[i], (long long)step.message.store_ms);
     }

@@ -85,7 +85,7 @@ static void check_place(struct queue_check *qc, const struct view_entry *e)
                    "entry %lld points to %lld, behind the last record", (long long)e->number, (long long)q.log_offset);
         return;
     }
-    enum log_step_kind kind = view_record(&c->v, &qc->reader, q.log_offset, &step);
+    enum log_step_kind kind = check_record_at(c, &qc->reader, q.log_offset, &step);
     if (kind == LOG_RECORD || kind == LOG_BAD_CHECKSUM) check_record(qc, e, &step);
     else BAD(qc, e->number, not_served, "entry %lld points to %lld, where no record begins", (long long)e->number, (long long)q.log_offset);
 }

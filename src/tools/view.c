@@ -303,6 +303,8 @@ enum log_step_kind view_record(const struct view *v, struct view_reader *r, int6
     const struct view_file *f = view_log_at(v, at);
     char path[PATH_BYTES];
     err_t e = NULL;
+    err_free(r->why);
+    r->why = NULL;
     if (!f) return LOG_FILE_END;
     if (!log_walk_is_open(&r->walk) || r->start != f->start) {
         log_walk_close(&r->walk);
@@ -312,7 +314,7 @@ enum log_step_kind view_record(const struct view *v, struct view_reader *r, int6
     }
     if (!e) e = log_walk_read(&r->walk, at, out);
     if (!e) return out->kind;
-    err_drop(e, "what cannot be read is no record; the walk over the log tells why");
+    r->why = e;
     return LOG_NO_RECORD;
 }
 

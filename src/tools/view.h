@@ -80,9 +80,15 @@ bool view_tag_hash(const struct view *v, const struct view_queue *q, struct queu
 struct view_reader {
     struct log_walk walk;
     int64_t start;
+    err_t why;                 /* the last one could not be read; the reader's */
 };
+/* What cannot be read is no record. */
 enum log_step_kind view_record(const struct view *v, struct view_reader *r, int64_t at, struct log_step *out);
-static inline void view_reader_done(struct view_reader *r) { log_walk_close(&r->walk); }
+static inline void view_reader_done(struct view_reader *r)
+{
+    log_walk_close(&r->walk);
+    err_free(r->why);
+}
 
 /* 0, NOT_FOUND and others as of fs_read_file. */
 err_t view_checkpoint(const struct view *v, struct buf *bytes, struct checkpoint *out) MUST_CHECK;
