@@ -20,17 +20,7 @@ static err_t check(struct broker *b, const struct call *call, const struct peek_
     const char *host = addr_format_ip(&b->advertised, text);
     if (!(b->cfg->broker.permission & PERM_READ)) return err_new(ERR_NO_PERMISSION, "the broker[%s] peeking message is forbidden", host);
     if (h->max_msg_nums < 0) return err_new(ERR_INVALID, "the broker[%s] peeking message's num is negative", host);
-    const struct topic *topic = topics_find(b->topics, h->topic);
-    if (!topic) return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist, apply first please! " SEE_FAQ, SLICE_ARG(h->topic));
-    if (!(topic->config.perm & PERM_READ))
-        return err_new(ERR_NO_PERMISSION, "the topic[%.*s] peeking message is forbidden", SLICE_ARG(h->topic));
-    if (h->queue_id >= topic->config.read_queues)
-        return err_new(ERR_INVALID, "queueId[%d] is illegal, topic:[%.*s] topicConfig.readQueueNums:[%d] consumer:[/%s]", h->queue_id,
-                       SLICE_ARG(h->topic), topic->config.read_queues, addr_format(rpc_conn_remote(call->conn), text));
-    const struct group *group = groups_find_or_create(b->groups, h->consumer_group);
-    if (!group) return err_new(ERR_GROUP_NOT_FOUND, "subscription group [%.*s] does not exist, " SEE_FAQ, SLICE_ARG(h->consumer_group));
-    if (group->config.consume_enable) return NULL;
-    return err_new(ERR_NO_PERMISSION, "subscription group no permission, %.*s", SLICE_ARG(h->consumer_group));
+    return pop_check_names(b, call, h->topic, h->queue_id, h->consumer_group);
 }
 
 /* --- looking --- */

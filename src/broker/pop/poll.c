@@ -44,20 +44,25 @@ static err_t check_first(struct broker *b, const struct pop_header *h, char *tex
     return NULL;
 }
 
-static err_t check_names(struct broker *b, const struct call *call, const struct pop_header *h, char *text)
+err_t pop_check_names(struct broker *b, const struct call *call, struct slice topic_name, int32_t queue_id, struct slice group_name)
 {
-    const struct topic *topic = topics_find(b->topics, h->topic);
-    if (!topic) return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist, apply first please! " SEE_FAQ, SLICE_ARG(h->topic));
+    char text[ADDR_TEXT_MAX];
+    const struct topic *topic = topics_find(b->topics, topic_name);
+    if (!topic) return err_new(ERR_TOPIC_NOT_FOUND, "topic[%.*s] not exist, apply first please! " SEE_FAQ, SLICE_ARG(topic_name));
     if (!(topic->config.perm & PERM_READ))
-        return err_new(ERR_NO_PERMISSION, "the topic[%.*s] peeking message is forbidden", SLICE_ARG(h->topic));
-    if (h->queue_id >= topic->config.read_queues)
-        return err_new(ERR_INVALID, "queueId[%d] is illegal, topic:[%.*s] topicConfig.readQueueNums:[%d] consumer:[/%s]", h->queue_id,
-                       SLICE_ARG(h->topic), topic->config.read_queues, addr_format(rpc_conn_remote(call->conn), text));
-    const struct group *group = groups_find_or_create(b->groups, h->consumer_group);
-    if (!group) return err_new(ERR_GROUP_NOT_FOUND, "subscription group [%.*s] does not exist, " SEE_FAQ, SLICE_ARG(h->consumer_group));
-    if (!group->config.consume_enable)
-        return err_new(ERR_NO_PERMISSION, "subscription group no permission, %.*s", SLICE_ARG(h->consumer_group));
+        return err_new(ERR_NO_PERMISSION, "the topic[%.*s] peeking message is forbidden", SLICE_ARG(topic_name));
+    if (queue_id >= topic->config.read_queues)
+        return err_new(ERR_INVALID, "queueId[%d] is illegal, topic:[%.*s] topicConfig.readQueueNums:[%d] consumer:[/%s]", queue_id,
+                       SLICE_ARG(topic_name), topic->config.read_queues, addr_format(rpc_conn_remote(call->conn), text));
+    const struct group *group = groups_find_or_create(b->groups, group_name);
+    if (!group) return err_new(ERR_GROUP_NOT_FOUND, "subscription group [%.*s] does not exist, " SEE_FAQ, SLICE_ARG(group_name));
+    if (!group->config.consume_enable) return err_new(ERR_NO_PERMISSION, "subscription group no permission, %.*s", SLICE_ARG(group_name));
     return NULL;
+}
+
+static err_t check_names(struct broker *b, const struct call *call, const struct pop_header *h)
+{
+    return pop_check_names(b, call, h->topic, h->queue_id, h->consumer_group);
 }
 
 static err_t check_pop(struct broker *b, const struct call *call, const struct pop_header *h)
@@ -65,7 +70,7 @@ static err_t check_pop(struct broker *b, const struct call *call, const struct p
     char text[ADDR_TEXT_MAX];
     int64_t end_ms;
     err_t e = check_first(b, h, text);
-    if (!e) e = check_names(b, call, h, text);
+    if (!e) e = check_names(b, call, h);
     if (!e && __builtin_add_overflow(tasks_wall_ms(b->tasks), h->invisible_time, &end_ms))
         e = err_new(ERR_INVALID, "the invisible time %lld never ends", (long long)h->invisible_time);
     return e;
@@ -76,7 +81,7 @@ static err_t check_notification(struct broker *b, const struct call *call, const
     char text[ADDR_TEXT_MAX];
     if (!(b->cfg->broker.permission & PERM_READ))
         return err_new(ERR_NO_PERMISSION, "the broker[%s] peeking message is forbidden", addr_format_ip(&b->advertised, text));
-    return check_names(b, call, h, text);
+    return check_names(b, call, h);
 }
 
 static err_t check(struct broker *b, const struct call *call, const struct pop_header *h, bool notification)
@@ -246,7 +251,7 @@ void poll_run(struct poll *poll, enum wake_reason reason)
         give_up(poll, is_stopping(b));
         return;
     }
-    err_t e = reason == WAKE_TIMEOUT || poll->last_look ? check_names(b, poll->call, poll->header, (char[ADDR_TEXT_MAX]){0})
+    err_t e = reason == WAKE_TIMEOUT || poll->last_look ? check_names(b, poll->call, poll->header)
                                                         : check(b, poll->call, poll->header, poll->notification);
     if (e) {
         give_up(poll, e);

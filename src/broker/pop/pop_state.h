@@ -211,6 +211,10 @@ void revive_log_release(struct revive_mark *mark);
 /* Messages came to the queue. */
 void revive_log_arrived(struct pop *p, int32_t queue_id);
 
+/* --- poll.c --- */
+/* Whether there are such a topic, queue and group, and may be read: as the original answers it, with its words. */
+err_t pop_check_names(struct broker *b, const struct call *call, struct slice topic, int32_t queue_id, struct slice group) MUST_CHECK;
+
 /* --- rebuild.c --- */
 err_t rebuild_begin(struct pop *p) MUST_CHECK;
 void rebuild_end(struct pop *p);
