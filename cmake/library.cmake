@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 file(STRINGS ${PROJECT_SOURCE_DIR}/include/skylark/skylark.h version REGEX "define SKY_VERSION")
 string(REGEX REPLACE ".*\"(.*)\".*" "\\1" LIBRARY_VERSION "${version}")
 
-foreach(name base os codec compress net rpc meta client)
+foreach(name base os codec compress allocate net rpc meta client)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 endforeach()
 
@@ -12,7 +12,7 @@ add_library(libskylark SHARED ${PROJECT_SOURCE_DIR}/src/client/library.c)
 set_target_properties(libskylark PROPERTIES OUTPUT_NAME skylark VERSION ${LIBRARY_VERSION} SOVERSION 0 C_VISIBILITY_PRESET hidden
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/skylark.map ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 target_include_directories(libskylark PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(libskylark PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,client> base os codec compress net rpc meta)
+target_link_libraries(libskylark PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,client> base os codec compress allocate net rpc meta)
 target_link_options(libskylark PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/skylark.map -Wl,--as-needed)
 
 # One object whose other names are its own, so that a program may have a function log_open() too.
@@ -22,11 +22,11 @@ target_include_directories(client_quiet PRIVATE ${PROJECT_SOURCE_DIR}/src)
 add_custom_command(OUTPUT ${STATIC_LIBRARY}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib
   COMMAND ${CMAKE_LINKER} -r -o skylark.o $<TARGET_OBJECTS:client_quiet> --whole-archive $<TARGET_FILE:client> --no-whole-archive
-    --start-group $<TARGET_FILE:base> $<TARGET_FILE:os> $<TARGET_FILE:codec> $<TARGET_FILE:compress> $<TARGET_FILE:net> $<TARGET_FILE:rpc> $<TARGET_FILE:meta> --end-group
+    --start-group $<TARGET_FILE:base> $<TARGET_FILE:os> $<TARGET_FILE:codec> $<TARGET_FILE:compress> $<TARGET_FILE:allocate> $<TARGET_FILE:net> $<TARGET_FILE:rpc> $<TARGET_FILE:meta> --end-group
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden skylark.o
   COMMAND ${CMAKE_COMMAND} -E rm -f ${STATIC_LIBRARY}
   COMMAND ${CMAKE_AR} rcs ${STATIC_LIBRARY} skylark.o
-  DEPENDS base os codec compress net rpc meta client client_quiet
+  DEPENDS base os codec compress allocate net rpc meta client client_quiet
   WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(libskylark_static ALL DEPENDS ${STATIC_LIBRARY})
 
