@@ -106,9 +106,54 @@ static void take_send(struct odd_broker *b, struct call *call)
     }
 }
 
+static void take_pull(struct odd_broker *b, struct call *call)
+{
+    struct pull_header h;
+    struct odd_pull *x = &b->pulls[b->pull_count++];
+    assert_true(b->pull_count <= ODD_PULLS_MAX);
+    x->frame = frame_copy(call->frame);
+    EXPECT_OK(header_decode(&pull_kind, x->frame, &h));
+    x->topic = h.topic;
+    x->queue_id = h.queue_id;
+    x->queue_offset = h.queue_offset;
+    call_drop(call);
+}
+
+static void answer_offset(struct call *call, int64_t offset)
+{
+    struct offset_reply_header h = {.offset = offset};
+    if (offset < 0) call_reply(call, RESPONSE_QUERY_NOT_FOUND, NULL, NULL, NULL, (struct slice){NULL, 0});
+    else call_reply(call, RESPONSE_SUCCESS, NULL, &offset_reply_kind, &h, (struct slice){NULL, 0});
+}
+
+static void answer_time(struct odd_broker *b, struct call *call)
+{
+    struct search_offset_header h;
+    EXPECT_OK(header_decode(&search_offset_kind, call->frame, &h));
+    b->asked_time = h.timestamp;
+    answer_offset(call, b->offset_of_time);
+}
+
+/* What a consumer asks; false: something else. */
+static bool handle_consumer(struct odd_broker *b, struct call *call)
+{
+    switch (call->code) {
+    case REQUEST_GET_CONSUMER_LIST_BY_GROUP:
+        call_reply(call, RESPONSE_SUCCESS, NULL, NULL, NULL, SLICE("{\"consumerIdList\":[\"10.0.9.9@test\"]}"));
+        return true;
+    case REQUEST_QUERY_CONSUMER_OFFSET: answer_offset(call, b->committed); return true;
+    case REQUEST_GET_MAX_OFFSET: answer_offset(call, b->max_offset); return true;
+    case REQUEST_SEARCH_OFFSET_BY_TIMESTAMP: answer_time(b, call); return true;
+    case REQUEST_PULL_MESSAGE: take_pull(b, call); return true;
+    case REQUEST_UPDATE_CONSUMER_OFFSET: call_reply_ok(call); return true;
+    default: return false;
+    }
+}
+
 static void on_broker(void *ctx, struct call *call)
 {
     struct odd_broker *b = ctx;
+    if (handle_consumer(b, call)) return;
     switch (call->code) {
     case REQUEST_SEND_MESSAGE_V2:
     case REQUEST_SEND_BATCH_MESSAGE: take_send(b, call); return;
@@ -200,6 +245,7 @@ static void free_broker(struct odd_broker *b)
         free(b->sends[i].frame);
         buf_done(&b->sends[i].body);
     }
+    for (size_t i = 0; i < b->pull_count; i++) free(b->pulls[i].frame);
     buf_done(&b->last_heartbeat);
 }
 
