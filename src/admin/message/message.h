@@ -39,13 +39,20 @@ struct sending {
     struct slice properties;        /* UNIQ_KEY is added */
     int32_t queue_id;               /* -1: the broker's choice */
     int32_t reconsume_times;
+    int32_t sys_flag;               /* how the body is compressed */
 };
 
 /* Asks, with a tag of the caller's; the answer's header is a send_reply. Returns the UNIQ_KEY. */
 struct slice message_ask_send(struct job *j, const struct admin_broker *b, const struct sending *s, const void *tag);
 
+/* A copy of a message, without what belongs to one delivery of it. Returns the UNIQ_KEY. */
+struct slice message_ask_resend(struct job *j, const struct admin_broker *b, const struct found *f, struct slice topic, const void *tag);
 
-/* A copy of a message, without what belongs to one delivery of it. */
-void message_ask_resend(struct job *j, const struct admin_broker *b, const struct found *f, struct slice topic, const void *tag);
+/* --- direct.c: what is done with a message that was found. The answer is a row of *t, which is made when there is none; then `next` --- */
+
+/* Has the member --clientId of --consumerGroup consume it now. */
+void message_consume_directly(struct job *j, const struct found *f, struct table **t, job_phase *next);
+/* To its topic once more. */
+void message_send_again(struct job *j, const struct found *f, struct table **t, job_phase *next);
 
 #endif
