@@ -38,6 +38,7 @@ static err_t read_records(struct job *j, struct dump *d, struct table *t, size_t
         struct found f = {.broker = {.name = {NULL, 0}}};
         enum record_kind kind = record_read(slice_of(d->part + *used, d->n - *used), &f.message);
         if (kind != RECORD_WHOLE) return judge(d, kind, *used);
+        f.body_bytes = (int64_t)f.message.body.n;
         message_row(j, t, &f, false);
         *used += record_total_size(d->part + *used);
         d->over = ++d->rows >= d->limit;

@@ -245,7 +245,11 @@ static void on_unique(struct job *j)
         return;
     }
     struct table *t = message_table(j, true);
-    for (size_t i = 0; i < s->found.list.count; i++) message_row(j, t, &s->found.list.items[i], true);
+    struct founds opened = {.list = {NULL, 0}};
+    struct opening o;
+    opening_begin(&o);
+    for (size_t i = 0; i < s->found.list.count; i++) message_open(j, &o, &s->found.list.items[i], &opened);
+    for (size_t i = 0; i < opened.list.count; i++) message_row(j, t, &opened.list.items[i], true);
     job_end(j);
 }
 
