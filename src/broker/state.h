@@ -60,7 +60,6 @@ struct broker {
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
     struct collector *collector;        /* of the metrics that are being gathered, or NULL */
-    size_t collected_bytes[METRICS_COUNT];   /* the last time: so much is made room for */
     struct rpc_watch watch;
     struct stats stats;
     int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */

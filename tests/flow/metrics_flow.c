@@ -2,6 +2,7 @@
 #include "flow/pop_kit.h"
 
 #include "base/log.h"
+#include "base/metric_text.h"
 #include "os/scrape.h"
 #include "rpc/watch.h"
 
@@ -59,6 +60,18 @@ static void expect_not_in(struct flow *f, const char *part)
     if (has(&page, part)) print_error("there: %s\n%s\n", part, (const char *)page.p);
     EXPECT(!has(&page, part));
     buf_done(&page);
+}
+
+/* Of many groups, in few turns. */
+static void commit_many(struct flow *f, const char *letter, int count)
+{
+    struct update_offset_header h = {.topic = SLICE("T"), .commit_offset = 1};
+    char group[32];
+    for (int i = 0; i < count; i++) {
+        snprintf(group, sizeof group, "%s%d", letter, i);
+        h.consumer_group = slice_text(group);
+        caller_oneway(f->caller, REQUEST_UPDATE_CONSUMER_OFFSET, &update_offset_kind, &h, (struct slice){NULL, 0});
+    }
 }
 
 static void commit(struct flow *f, const char *group, const char *topic, int32_t queue_id, int64_t offset)
@@ -217,13 +230,10 @@ static int lines_with(const struct buf *page, const char *part)
 TEST(scrape, many_groups_are_told_over_many_turns_and_requests_are_served_between_them)
 {
     struct flow *f = flow_start(scraped);
-    char group[32];
     flow_make_topic(f, "T", 1);
     flow_send(f, "T", 0, "", "x");
-    for (int i = 0; i < MANY; i++) {
-        snprintf(group, sizeof group, "G%d", i);
-        commit(f, group, "T", 0, 1);
-    }
+    commit_many(f, "G", MANY);
+    commit(f, "G0", "T", 0, 1);   /* behind them */
     struct look l = {.flow = f, .scrape = {.page = METRIC_PAGE_EMPTY}, .text = BUF_EMPTY};
     sim_call(f->loop, begin_look, &l);
     EXPECT(!l.over);
@@ -238,15 +248,63 @@ TEST(scrape, many_groups_are_told_over_many_turns_and_requests_are_served_betwee
     flow_stop(f);
 }
 
+/* What a look has found so far; how much of it came in one event of the world at most. */
+struct growth {
+    struct look *look;
+    struct metric_walk walks[METRICS_COUNT];
+    size_t samples, most, events;
+};
+
+static size_t new_samples(struct growth *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < METRICS_COUNT; i++)
+        for (struct metric_sample s; metric_page_next(&g->look->scrape.page, (enum metric)i, &g->walks[i], &s);) n++;
+    return n;
+}
+
+static bool grown(void *ctx)
+{
+    struct growth *g = ctx;
+    size_t n = new_samples(g);
+    if (n > g->most) g->most = n;
+    if (n) g->events++;
+    g->samples += n;
+    return g->look->over;
+}
+
+/* Of each of COLLECT_AT_ONCE things a turn tells at most five samples, and a few that are always there. */
+enum { SAMPLES_IN_TURN = 256 * 5 + 100, TOPICS = 600 };
+
+TEST(scrape, no_turn_tells_more_than_its_part_however_much_there_is)
+{
+    struct flow *f = flow_start(scraped);
+    char name[32];
+    for (int i = 0; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "T%d", i);
+        flow_make_topic(f, name, 1);
+        flow_send(f, name, 0, i % 2 ? "TIMER_DELAY_SEC=300" : "", "x");
+        commit(f, "G", name, 0, 0);
+    }
+    sim_run_for(f->sim, 2000);
+    struct look l = {.flow = f, .scrape = {.page = METRIC_PAGE_EMPTY}, .text = BUF_EMPTY};
+    struct growth g = {.look = &l};
+    sim_call(f->loop, begin_look, &l);
+    EXPECT(sim_run_until(f->sim, grown, &g, 10000));
+    EXPECT(g.samples > 5 * TOPICS);   /* the counters of each topic, its lag, what waits */
+    EXPECT(g.events > 10);
+    if (g.most > SAMPLES_IN_TURN) print_error("%zu samples in a turn, of %zu\n", g.most, g.samples);
+    EXPECT(g.most <= SAMPLES_IN_TURN);
+    metric_page_done(&l.scrape.page);
+    flow_stop(f);
+}
+
 TEST(scrape, a_broker_may_stop_while_it_is_looked_at)
 {
     struct flow *f = flow_start(scraped);
-    char group[32];
     flow_make_topic(f, "T", 1);
-    for (int i = 0; i < 700; i++) {
-        snprintf(group, sizeof group, "G%d", i);
-        commit(f, group, "T", 0, 0);
-    }
+    commit_many(f, "G", 700);
+    commit(f, "G0", "T", 0, 0);
     struct look l = {.flow = f, .scrape = {.page = METRIC_PAGE_EMPTY}, .text = BUF_EMPTY};
     sim_call(f->loop, begin_look, &l);
     EXPECT(!l.over);

@@ -30,6 +30,15 @@ bool collect_next_names(const struct collector *c, size_t *at, struct slice *fir
     return true;
 }
 
+bool collect_names_again(struct collector *c, size_t moves)
+{
+    if (c->moves == moves) return false;
+    c->moves = moves;
+    c->at = 0;
+    buf_clear(&c->names);
+    return true;
+}
+
 /* --- steps --- */
 
 static enum step_result put_totals(struct collector *c)
@@ -116,17 +125,15 @@ static enum step_result put_series(struct collector *c)
     return STEP_OVER;
 }
 
-/* Topics are few that hold messages which wait for a time. */
-static void put_waiting(void *ctx, struct slice topic, int64_t count)
-{
-    struct collector *c = ctx;
-    put(c, METRIC_TIMING_MESSAGES, LABELS(topic, on_disk[0], on_disk[1]), count);
-}
-
 static enum step_result put_timing(struct collector *c)
 {
-    timer_metrics_each(c->broker->timer_metrics, put_waiting, c);
-    return STEP_OVER;
+    struct slice topic;
+    int64_t count;
+    while (c->budget-- > 0) {
+        if (!timer_metrics_next(c->broker->timer_metrics, &c->at, &topic, &count)) return STEP_OVER;
+        put(c, METRIC_TIMING_MESSAGES, LABELS(topic, on_disk[0], on_disk[1]), count);
+    }
+    return STEP_AGAIN;
 }
 
 static enum step_result (*const steps[])(struct collector *c) = {
@@ -139,7 +146,6 @@ enum { STEPS = sizeof steps / sizeof *steps };
 static void done(struct collector *c)
 {
     struct scrape *s = c->scrape;
-    for (size_t i = 0; i < METRICS_COUNT; i++) c->broker->collected_bytes[i] = s->page.lines[i].n;
     c->broker->collector = NULL;
     collector_free(c);
     scrape_done(s);
@@ -171,7 +177,7 @@ static bool wait_for_disk(struct collector *c)
 static void next_step(struct collector *c)
 {
     c->step++;
-    c->at = c->which = 0;
+    c->at = c->which = c->moves = 0;
     buf_clear(&c->names);
 }
 
@@ -198,8 +204,6 @@ void collector_begin(struct broker *b, struct scrape *s)
     c->broker = b;
     c->scrape = s;
     c->reads = COLLECT_READS;
-    for (size_t i = 0; i < METRICS_COUNT; i++)   /* large ones are not moved while they grow */
-        if (b->collected_bytes[i]) buf_reserve(&s->page.lines[i], b->collected_bytes[i] + b->collected_bytes[i] / 16);
     timer_init(&c->next, go_on, c);
     go_on(c);
 }
