@@ -26,6 +26,10 @@ struct collector {
     size_t step, at, which;         /* where it is; what the last two mean is the step's */
     struct buf names;               /* of groups; then of topics and groups: see collect_put_name() */
     struct lag *lag;                /* of the topic and group in hand */
+    struct {
+        int64_t now_ms;             /* the tick at which the looking began */
+        int64_t count;              /* in the part in hand, so far */
+    } wheel;
 };
 
 enum step_result { STEP_OVER, STEP_AGAIN, STEP_COLD };
@@ -38,6 +42,11 @@ bool collect_names_again(struct collector *c, size_t moves);
 bool collect_next_names(const struct collector *c, size_t *at, struct slice *first, struct slice *second);
 
 /* --- steps --- */
+void collect_put(struct collector *c, enum metric which, const struct slice *labels, int64_t value);
+/* The age of a message of a queue, in *out unless it is not known. False: it is not in memory. */
+bool collect_age(struct collector *c, struct slice topic, int32_t queue_id, int64_t queue_offset, int64_t *out);
+enum step_result collect_timers(struct collector *c);
+enum step_result collect_wheel(struct collector *c);
 enum step_result collect_connections(struct collector *c);
 enum step_result collect_lag(struct collector *c);
 /* The first turns of it: copies the names of topics and groups; false: there are more. */
