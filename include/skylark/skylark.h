@@ -172,7 +172,7 @@ SKY_API struct sky_error *sky_producer_options_set_new_topic_queues(struct sky_p
 /* Announces the producer to brokers as they become known. Errors: SKY_INVALID, SKY_CLOSED. Thread: any. */
 SKY_API struct sky_error *sky_producer_open(struct sky_client *c, const struct sky_producer_options *o, struct sky_producer **out) SKY_MUST_CHECK;
 /* Asks for the route of a topic, and connects, so that the first send does not wait for it. Waits at most the client's request timeout
- * for each name server. Errors: SKY_NO_ROUTE, SKY_NETWORK, SKY_TIMEOUT, SKY_CLOSED, SKY_STATE. Thread: any. */
+ * for each name server. Errors: SKY_INVALID, SKY_NO_ROUTE, SKY_NETWORK, SKY_TIMEOUT, SKY_CLOSED. Thread: any. */
 SKY_API struct sky_error *sky_producer_preload(struct sky_producer *p, const char *topic) SKY_MUST_CHECK;
 /* Takes no more sends; those under way end as they would, and their callbacks. Waits for them. Errors: SKY_STATE. Thread: any. */
 SKY_API struct sky_error *sky_producer_shutdown(struct sky_producer *p) SKY_MUST_CHECK;
@@ -231,7 +231,7 @@ SKY_API int32_t sky_receipt_tries(const struct sky_receipt *r);
 typedef void sky_sent_fn(void *user, const struct sky_error *error, const struct sky_receipt *receipt);
 
 /* Sends and waits. out may be NULL. A failure with SKY_TIMEOUT or SKY_NETWORK does not tell that the message was not stored.
- * Errors: SKY_INVALID, SKY_CLOSED, SKY_STATE, SKY_FULL (when there was no room within the timeout), and how the last try ended. Thread: any. */
+ * Errors: SKY_INVALID, SKY_CLOSED, SKY_FULL (when there was no room within the timeout), and how the last try ended. Thread: any. */
 SKY_API struct sky_error *sky_producer_send(struct sky_producer *p, const struct sky_message *m, const struct sky_send_options *o,
                                             struct sky_receipt **out) SKY_MUST_CHECK;
 /* Sends and returns at once; the message is copied. When it fails here (SKY_INVALID, SKY_CLOSED, SKY_FULL), `sent` does not run. Thread: any. */

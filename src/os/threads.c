@@ -54,6 +54,15 @@ void event_wait(struct event *e)
     lock_give(&e->lock);
 }
 
+bool event_has_happened(const struct event *e)
+{
+    struct event *locked = (struct event *)e;
+    lock_take(&locked->lock);
+    bool happened = e->happened;
+    lock_give(&locked->lock);
+    return happened;
+}
+
 void monitor_init(struct monitor *m)
 {
     lock_init(&m->lock);

@@ -29,6 +29,7 @@ void event_init(struct event *e);
 void event_done(struct event *e);
 void event_set(struct event *e);
 void event_wait(struct event *e);
+bool event_has_happened(const struct event *e);
 
 /* Something that many change, with a lock around it: waits until it may have changed. Thread: any. */
 struct monitor {
