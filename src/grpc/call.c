@@ -88,7 +88,7 @@ static void count(const struct grpc_call *k, enum grpc_status status)
     char code[16];
     if (!m || !metrics_are_broken_down(m) || !path_split(known(k, HEADER_PATH), &service, &method)) return;
     snprintf(code, sizeof code, "%d", (int)status);
-    metric_observe(m, METRIC_GRPC_LATENCY, tasks_mono_ms(&k->conn->server->loop->tasks) - k->begun_ms, LABELS(method, slice_text(code)));
+    metric_observe(m, METRIC_GRPC_LATENCY, (tasks_mono_ms(&k->conn->server->loop->tasks) - k->begun_ms) * 1000, LABELS(method, slice_text(code)));
 }
 
 void grpc_finish(struct grpc_call *k, enum grpc_status status, struct slice text)
