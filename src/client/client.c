@@ -159,9 +159,39 @@ static void handle_members_changed(struct sky_client *c, struct call *call)
     call_reply_ok(call);
 }
 
+/* {"offsetTable":{{…}:5}}, or a list of flat objects where an administrator's program is not in Java. */
+static err_t read_offsets(struct slice body, struct arena *arena, struct offset_table *out)
+{
+    err_t e = bean_decode(&offset_table_bean, body, arena, "offsets", out);
+    if (!e) return NULL;
+    err_drop(e, "it may be the other form");
+    return bean_decode(&offset_list_bean, body, arena, "offsets", out);
+}
+
+static void handle_reset(struct sky_client *c, struct call *call)
+{
+    struct reset_offset_header h;
+    struct arena arena = ARENA_EMPTY;
+    struct offset_table offsets;
+    err_t e = header_decode(&reset_offset_kind, call->frame, &h);
+    if (!e) e = read_offsets(call->body, &arena, &offsets);
+    if (e) {
+        arena_done(&arena);
+        call_fail(call, e);
+        return;
+    }
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->offsets_reset && !m->leaving && slice_eq(slice_text(m->group), h.group)) m->ops->offsets_reset(m, h.topic, &offsets);
+    }
+    arena_done(&arena);
+    call_reply_ok(call);
+}
+
 static void handle(void *ctx, struct call *call)
 {
     switch (call->code) {
+    case REQUEST_RESET_CONSUMER_CLIENT_OFFSET: handle_reset(ctx, call); return;
     case REQUEST_NOTIFY_CONSUMER_IDS_CHANGED: handle_members_changed(ctx, call); return;
     default: call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
     }

@@ -11,6 +11,7 @@
 #include "client/names.h"
 #include "client/route.h"
 #include "codec/body_heartbeat.h"
+#include "codec/body_stats.h"
 #include "codec/message_id.h"
 #include "net/loop.h"
 #include "os/random.h"
@@ -59,6 +60,8 @@ struct member_ops {
     /* The route of a topic is another one; a server says that others joined or left its group. NULL: it does not care. */
     void (*route_changed)(struct member *m, struct slice topic);
     void (*members_changed)(struct member *m);
+    /* An administrator set offsets of its group. */
+    void (*offsets_reset)(struct member *m, struct slice topic, const struct offset_table *offsets);
     /* Field of the good-bye that its group belongs into. */
     bool produces;
 };

@@ -53,6 +53,15 @@ struct odd_broker {
     int64_t max_offset, offset_of_time, asked_time;
     struct odd_pull pulls[ODD_PULLS_MAX];
     size_t pull_count;
+    int64_t stored;              /* messages in queue 0 of "Orders", from offset 0 */
+    size_t body_bytes;
+    int back_script;             /* how 36 is answered: a code, or ODD_SILENT */
+    size_t backs;
+    int32_t back_levels[ODD_PULLS_MAX];
+    bool grants;                 /* locks */
+    size_t locks, unlocks;
+    int64_t told_offset;         /* the last one committed for that queue; -1 none */
+    struct rpc_conn *conn;       /* the last one that sent a heartbeat */
 };
 
 struct odd {

@@ -309,7 +309,22 @@ static void route_changed(struct member *m, struct slice topic)
 
 static void members_changed(struct member *m) { rebalance_later(consumer_of(m), 0); }
 
-static const struct member_ops ops = {.describe = describe, .is_idle = is_idle, .join = join, .leave = leave, .route_changed = route_changed,
+/* Each queue that was set begins anew: the broker is told, and asked again when the queue is taken again. */
+static void offsets_reset(struct member *m, struct slice topic, const struct offset_table *offsets)
+{
+    struct sky_push_consumer *p = consumer_of(m);
+    for (size_t i = 0; i < offsets->queues.count; i++) {
+        const struct queue_offset_row *r = &offsets->queues.items[i];
+        struct work_queue *q = queue_find(p, r->queue.topic, r->queue.broker, r->queue.queue_id);
+        if (!q || !slice_eq(r->queue.topic, topic) || r->offset < 0) continue;
+        log_info("queue.reset topic=\"%s\" broker=\"%s\" queue=%d offset=%lld", q->topic, q->broker, q->id, (long long)r->offset);
+        offset_note(q, r->offset, true);
+        queue_drop(q);
+    }
+    rebalance_later(p, 0);
+}
+
+static const struct member_ops ops = {.offsets_reset = offsets_reset, .describe = describe, .is_idle = is_idle, .join = join, .leave = leave, .route_changed = route_changed,
                                       .members_changed = members_changed};
 
 /* --- life --- */
