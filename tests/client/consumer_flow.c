@@ -17,12 +17,14 @@ struct manner {
     int32_t level;
     size_t calls;
     int64_t last;
+    size_t ends_at;              /* the call in which the client is shut down */
+    struct sky_client *client;
 };
 
 static enum sky_consumed consume(void *user, struct sky_consume_context *x, const struct sky_message *const *messages, size_t count)
 {
     struct manner *m = user;
-    m->calls++;
+    if (++m->calls == m->ends_at) client_shutdown_begin(m->client, NULL, NULL);
     m->last = sky_message_queue_offset(messages[count - 1]);
     sky_consume_context_set_delay_level(x, m->level);
     bool fails = sky_message_queue_offset(messages[0]) >= m->fails_from && sky_message_queue_offset(messages[0]) < m->fails_to;
@@ -86,6 +88,8 @@ TEST(push, a_group_begins_where_it_committed_or_else_where_it_is_told_and_its_re
         begin(&s, 5000);
         EXPECT_EQ(first_pull(s.b, "Orders"), rows[i].orders);
         EXPECT_EQ(first_pull(s.b, "%RETRY%takers"), rows[i].retries);
+        EXPECT_EQ(s.b->pulls[0].sys_flag, rows[i].committed > 0 ? 3 : 2);   /* may be held; and commits, when there is something */
+        EXPECT_EQ(s.b->pulls[0].commit_offset, rows[i].committed > 0 ? rows[i].committed : 0);
         if (rows[i].start == SKY_START_AT_TIME) EXPECT_EQ(s.b->asked_time, 1700000000000);
         end(&s);
     }
@@ -211,6 +215,55 @@ TEST(push, queues_without_permission_to_read_are_left_alone)
     end(&s);
 }
 
+/* --- changes --- */
+
+TEST(push, queues_of_a_new_broker_are_taken_as_soon_as_the_route_tells_of_them)
+{
+    struct scene s = scene();
+    odd_stop(s.o);
+    s.o = odd_start(2);
+    s.b = &s.o->broker[0];
+    s.o->broker[1].registered = false;
+    begin(&s, 25000);
+    s.o->broker[1].registered = true;
+    EXPECT_EQ(s.o->broker[1].pull_count, 0);
+    sim_run_for(s.o->sim, 6500);                   /* the route is asked for every 30 s, queues are shared every 20 */
+    EXPECT(s.o->broker[1].pull_count > 0);
+    end(&s);
+}
+
+TEST(push, brokers_hear_at_once_of_what_is_subscribed_to_and_no_longer)
+{
+    struct scene s = scene();
+    begin(&s, 5000);
+    size_t beats = s.b->heartbeats;
+    SKY_OKAY(sky_push_consumer_subscribe(s.p, "Orders", "red || blue"));
+    sim_run_for(s.o->sim, 100);
+    EXPECT_EQ(s.b->heartbeats, beats + 1);
+    buf_put_u8(&s.b->last_heartbeat, 0);
+    EXPECT(strstr((char *)s.b->last_heartbeat.p, "\"subString\":\"red || blue\""));
+    SKY_OKAY(sky_push_consumer_unsubscribe(s.p, "Orders"));
+    sim_run_for(s.o->sim, 100);
+    buf_put_u8(&s.b->last_heartbeat, 0);
+    EXPECT(!strstr((char *)s.b->last_heartbeat.p, "Orders"));
+    EXPECT(strstr((char *)s.b->last_heartbeat.p, "%RETRY%takers"));
+    EXPECT_EQ(numbers(&s).queues, 2);              /* those of the retry topic */
+    end(&s);
+}
+
+TEST(push, calls_that_did_not_begin_before_the_end_never_begin)
+{
+    struct scene s = scene();
+    s.b->stored = 32;
+    SKY_OKAY(sky_push_consumer_options_set_pull_batch(s.how, 32));
+    s.manner.ends_at = 3;
+    s.manner.client = s.o->client;
+    begin(&s, 5000);
+    EXPECT(client_is_over(s.o->client));
+    EXPECT(s.manner.calls >= 3 && s.manner.calls < 32);
+    end(&s);
+}
+
 /* --- administrators --- */
 
 static void on_reset(void *ctx, err_t e, const struct rpc_reply *reply)
@@ -249,6 +302,7 @@ TEST(push, offsets_that_an_administrator_sets_are_begun_from_at_once)
         sim_call(s.b->loop, ask_reset, &x);
         sim_run_for(s.o->sim, 2000);
         EXPECT(x.done);
+        EXPECT_EQ(s.b->told_offset, 2);
         EXPECT_EQ(s.manner.calls, 10);
         end(&s);
     }
@@ -279,10 +333,9 @@ TEST(order, a_queue_that_lost_its_lock_stands_still_and_waits_three_seconds_befo
     begin(&s, 5000);
     EXPECT_EQ(s.manner.calls, 4);
     s.b->grants = false;
-    sim_run_for(s.o->sim, 30000);                  /* the locks are asked for every 20 s; the pull under way ends after 30 s */
-    size_t pulls = s.b->pull_count;
     s.b->stored = 8;
-    sim_run_for(s.o->sim, 10000);
+    size_t pulls = s.b->pull_count;
+    sim_run_for(s.o->sim, 40000);                  /* the locks are asked for every 20 s; the pull under way ends after 30 s */
     EXPECT_EQ(s.b->pull_count, pulls);
     EXPECT_EQ(s.manner.calls, 4);
     s.b->grants = true;
@@ -291,17 +344,34 @@ TEST(order, a_queue_that_lost_its_lock_stands_still_and_waits_three_seconds_befo
     end(&s);
 }
 
+TEST(order, what_came_before_the_lock_was_lost_is_not_consumed_after_it)
+{
+    struct scene s = scene();
+    sky_push_consumer_options_set_ordered(s.how, true);
+    s.b->stored = 4;
+    s.manner.fails_to = 1;
+    begin(&s, 5000);
+    s.b->grants = false;
+    sim_run_for(s.o->sim, 25000);
+    size_t calls = s.manner.calls;
+    EXPECT(calls >= 5);
+    s.manner.fails_to = 0;
+    sim_run_for(s.o->sim, 10000);
+    EXPECT_EQ(s.manner.calls, calls);
+    end(&s);
+}
+
 TEST(order, a_queue_waits_as_long_as_its_user_says_after_a_failure)
 {
     struct scene s = scene();
     sky_push_consumer_options_set_ordered(s.how, true);
-    s.b->stored = 2;
+    s.b->stored = 40;                              /* what comes meanwhile does not shorten it */
     s.manner.fails_to = 1;
     begin(&s, 10500);
     EXPECT(s.manner.calls >= 9 && s.manner.calls <= 11);   /* once a second */
     EXPECT_EQ(s.manner.last, 0);
     s.manner.fails_to = 0;
     sim_run_for(s.o->sim, 1500);
-    EXPECT_EQ(s.manner.last, 1);
+    EXPECT_EQ(s.manner.last, 39);
     end(&s);
 }

@@ -172,6 +172,8 @@ static void take_pull(struct odd_broker *b, struct call *call)
     x->topic = h.topic;
     x->queue_id = h.queue_id;
     x->queue_offset = h.queue_offset;
+    x->sys_flag = h.sys_flag;
+    x->commit_offset = h.commit_offset;
     bool has = slice_eq(h.topic, SLICE("Orders")) && h.queue_id == 0 && h.queue_offset < b->stored;
     if (has) answer_pull(b, call, &h);
     else call_drop(call);

@@ -30,6 +30,8 @@ struct odd_pull {
     struct slice topic;          /* borrows from the frame */
     int32_t queue_id;
     int64_t queue_offset;
+    int32_t sys_flag;
+    int64_t commit_offset;
     struct frame *frame;
 };
 
