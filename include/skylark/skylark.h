@@ -294,6 +294,9 @@ SKY_API struct sky_push_consumer_options *sky_push_consumer_options_new(const ch
 SKY_API void sky_push_consumer_options_free(struct sky_push_consumer_options *o);
 /* true: each member gets every message, none is tried again, and how far it is stays in a file of this machine. Default false. */
 SKY_API void sky_push_consumer_options_set_broadcast(struct sky_push_consumer_options *o, bool broadcast);
+/* Where that file lies: FOLDER/CLIENT/GROUP/offsets.json, as the original's. Default $HOME/.rocketmq_offsets. A client that is to find it
+ * again needs a name (sky_client_options_set_instance). */
+SKY_API struct sky_error *sky_push_consumer_options_set_offset_folder(struct sky_push_consumer_options *o, const char *folder) SKY_MUST_CHECK;
 /* true: messages of a queue come one after the other, each only when the one before it succeeded. Default false. Thread of all setters: one. */
 SKY_API void sky_push_consumer_options_set_ordered(struct sky_push_consumer_options *o, bool ordered);
 /* Where a group begins that never consumed the topic; time_ms for SKY_START_AT_TIME. Default SKY_START_LAST. */

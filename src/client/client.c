@@ -2,6 +2,7 @@
 #include "client/state.h"
 
 #include "codec/requests.h"
+#include "os/file.h"
 #include "os/network.h"
 #include "os/process.h"
 
@@ -210,6 +211,7 @@ static struct sky_client *make(const struct sky_client_options *o, struct loop *
     client_options_copy(o, &c->options);
     c->loop = loop;
     c->tasks = rpc_tasks(loop);
+    c->fs = fs_real();
     c->sink = (struct log_sink){o->log ? (enum log_level)o->log_level : LOG_SILENT, pass_line, c};
     c->service = (struct rpc_service){.handle = handle, .ctx = c};
     c->begin.deliver = begin;
@@ -265,6 +267,8 @@ struct sky_error *client_open_on(const struct sky_client_options *o, struct loop
     *out = c;
     return NULL;
 }
+
+void client_use_fs(struct sky_client *c, struct fs *fs) { c->fs = fs; }
 
 static void use_sink(void *ctx)
 {

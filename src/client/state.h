@@ -54,6 +54,8 @@ struct member_ops {
     void (*describe)(const struct member *m, struct arena *arena, struct heartbeat *h);
     /* Whether all that was begun has ended; asked when it is leaving, again whenever it calls member_settle(). */
     bool (*is_idle)(const struct member *m);
+    /* The last that happens to it on the loop. NULL: nothing to be done. */
+    void (*gone)(struct member *m);
     /* It is known to the loop; it begins its end. NULL: nothing to be done. */
     void (*join)(struct member *m);
     void (*leave)(struct member *m);
@@ -74,6 +76,7 @@ struct sky_client {
     struct tasks *tasks;
     struct thread *thread;       /* NULL when the loop is somebody else's */
     struct pool *callbacks;
+    struct fs *fs;
     struct log_sink sink;
     struct lock gate;            /* around a question whether something is closing, and the letter that follows */
     bool closing;                /* guarded by the gate */

@@ -215,6 +215,44 @@ TEST(push, queues_without_permission_to_read_are_left_alone)
     end(&s);
 }
 
+TEST(push, a_broadcast_consumer_begins_where_its_file_says_and_keeps_what_the_file_says_of_other_queues)
+{
+    static const char *const path = "/home/o/10.0.9.9@test/takers/offsets.json";
+    struct scene s = scene();
+    struct fs *fs = sim_fs_disk(s.o->disk);
+    struct buf text = BUF_EMPTY;
+    EXPECT_OK(fs_make_folder(fs, "/home/o/10.0.9.9@test/takers"));
+    EXPECT_OK(fs_replace_file(fs, path, SLICE("{\n\t\"offsetTable\":{{\n\t\t\"brokerName\":\"a\",\n\t\t\"queueId\":0,\n\t\t\"topic\":\"Orders\"\n\t}:2,"
+                                              "{\"brokerName\":\"z\",\"queueId\":9,\"topic\":\"Other\"}:7}}")));
+    s.b->stored = 6;
+    sky_push_consumer_options_set_broadcast(s.how, true);
+    SKY_OKAY(sky_push_consumer_options_set_offset_folder(s.how, "/home/o"));
+    begin(&s, 20000);
+    EXPECT_EQ(s.manner.calls, 4);
+    EXPECT_OK(fs_read_file(fs, path, 10000, &text));
+    buf_put_u8(&text, 0);
+    EXPECT(strstr((char *)text.p, "{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"Orders\"}:6"));
+    EXPECT(strstr((char *)text.p, "{\"brokerName\":\"z\",\"queueId\":9,\"topic\":\"Other\"}:7"));
+    buf_done(&text);
+    end(&s);
+}
+
+TEST(push, the_end_of_a_consumer_while_a_message_waits_to_be_tried_again_here)
+{
+    struct scene s = scene();
+    s.b->stored = 1;
+    s.b->back_script = RESPONSE_SYSTEM_ERROR;
+    odd_script(s.b, 1, -1000);
+    s.manner.fails_to = 1;
+    begin(&s, 4000);
+    int64_t begun = sim_now_ms(s.o->sim);
+    odd_shutdown(s.o);
+    EXPECT(sim_now_ms(s.o->sim) - begun < 1000);
+    EXPECT_EQ(s.manner.calls, 1);
+    EXPECT_EQ(s.b->told_offset, 0);                /* it is the next member's */
+    end(&s);
+}
+
 /* --- changes --- */
 
 TEST(push, queues_of_a_new_broker_are_taken_as_soon_as_the_route_tells_of_them)

@@ -275,6 +275,8 @@ struct odd *odd_start(int brokers)
     SKY_OKAY(sky_client_options_set_instance(c, "test"));
     SKY_OKAY(client_open_on(c, o->client_loop, 1, &o->client));
     sky_client_options_free(c);
+    o->disk = sim_fs_new(3);
+    client_use_fs(o->client, sim_fs_disk(o->disk));
     o->options = sky_producer_options_new("makers");
     return o;
 }
@@ -327,6 +329,7 @@ void odd_stop(struct odd *o)
     rpc_listener_close(o->other_names);
     for (size_t i = 0; i < ODD_BROKERS; i++) free_broker(&o->broker[i]);
     sim_free(o->sim);
+    sim_fs_free(o->disk);
     free(o);
 }
 

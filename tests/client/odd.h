@@ -7,6 +7,7 @@
 #include "client/client.h"
 #include "codec/header.h"
 #include "codec/requests.h"
+#include "kit/sim_fs.h"
 #include "kit/sim_loop.h"
 #include "kit/test.h"
 #include "rpc/rpc.h"
@@ -75,6 +76,7 @@ struct odd {
     int names_script;            /* ODD_SILENT: says nothing */
     size_t route_requests, other_requests;
     struct odd_broker broker[ODD_BROKERS];
+    struct sim_fs *disk;         /* of the client */
     struct sky_client *client;
     struct sky_producer *producer;
     struct sky_producer_options *options;   /* of the producer, before odd_producer() */

@@ -92,6 +92,13 @@ TEST(push, of_broadcast_members_each_gets_everything)
     sim_run_for(w->sim, 20000);
     world_each(w, 0, 50, 2);
     EXPECT_EQ(w->members[0].count, 50);
+    world_leave(&w->members[1]);                   /* how far it is stays on its disk */
+    world_send(w, 50, 30, NULL);
+    world_await(w, 130);
+    world_join(w, 1, NULL);
+    world_await(w, 160);
+    sim_run_for(w->sim, 20000);
+    world_each(w, 0, 80, 2);
     world_stop(w);
 }
 
