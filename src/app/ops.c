@@ -1,6 +1,7 @@
 #include "app/ops.h"
 
 #include "base/log.h"
+#include "base/metric_text.h"
 #include "http/http.h"
 #include "net/loop.h"
 #include "os/network.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WAITING_MAX = HTTP_CONNS_MAX, WATCHDOG_LEAST_MS = 100 };
+enum { WAITING_MAX = HTTP_CONNS_MAX, WATCHDOG_LEAST_MS = 100, PIECE_BYTES = 128 << 10, PAGES_MAX = 8 };
 
 /* What is asked of one source, and whether it has answered. */
 struct asked {
@@ -48,6 +49,7 @@ struct ops {
     struct http_call *live[WAITING_MAX];   /* of looks.calls: those that want /healthz */
     size_t live_count;
     struct round scrapes;
+    size_t pages;               /* that somebody reads */
     struct notify notify;
     struct timer watchdog;
 };
@@ -156,33 +158,59 @@ static void begin_look(struct ops *o)
 
 static const char page_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
-/* Pages are large: the last one who asked gets the memory itself, others a copy. */
-static void give_out(struct ops *o, struct metric_page *page)
+/* What one look has found; all who asked meanwhile read it. */
+struct found {
+    struct ops *ops;
+    struct metric_page page;
+    size_t readers;
+};
+
+struct reader {
+    struct found *found;
+    struct metric_text text;
+};
+
+static void found_leave(struct found *f)
 {
-    enum metric order[METRICS_COUNT];
-    struct buf parts[METRICS_COUNT], text = BUF_EMPTY;
-    size_t n = o->scrapes.count;
-    o->scrapes.count = 0;
-    if (n > 1) metric_page_write(page, &text);
-    for (size_t i = 0; i + 1 < n; i++) http_reply(o->scrapes.calls[i], 200, page_type, buf_slice(&text));
-    buf_done(&text);
-    metric_order(order);
-    for (size_t i = 0; i < METRICS_COUNT; i++) {
-        parts[i] = page->lines[order[i]];
-        page->lines[order[i]] = BUF_EMPTY;
-    }
-    if (n) http_reply_parts(o->scrapes.calls[n - 1], 200, page_type, parts, METRICS_COUNT);
-    else for (size_t i = 0; i < METRICS_COUNT; i++) buf_done(&parts[i]);
+    if (--f->readers) return;
+    f->ops->pages--;
+    metric_page_done(&f->page);
+    free(f);
+}
+
+static bool next_lines(void *ctx, struct buf *out) { return metric_text_next(&((struct reader *)ctx)->text, PIECE_BYTES, out); }
+
+static void reader_free(void *ctx)
+{
+    struct reader *r = ctx;
+    metric_text_done(&r->text);
+    found_leave(r->found);
+    free(r);
+}
+
+static void give_out(struct found *f, struct http_call *call)
+{
+    struct reader *r = must_zero(sizeof *r);
+    struct http_body body = {next_lines, reader_free, r};
+    r->found = f;
+    f->readers++;
+    metric_text_begin(&r->text, &f->page);
+    http_reply_body(call, 200, page_type, &body);
 }
 
 static void end_scrape(struct ops *o)
 {
-    struct metric_page page = METRIC_PAGE_EMPTY;
+    struct found *f = must_zero(sizeof *f);
+    size_t n = o->scrapes.count;
+    *f = (struct found){.ops = o, .page = METRIC_PAGE_EMPTY, .readers = 1};
+    o->pages++;
     o->scrapes.running = false;
+    o->scrapes.count = 0;
     timer_stop(tasks_of(o), &o->scrapes.patience);
     for (size_t i = 0; i < o->count; i++)
-        if (!o->asked[i].scrape_out) metric_page_take(&page, &o->asked[i].scrape.page);
-    give_out(o, &page);
+        if (!o->asked[i].scrape_out) metric_page_take(&f->page, &o->asked[i].scrape.page);
+    for (size_t i = 0; i < n; i++) give_out(f, o->scrapes.calls[i]);
+    found_leave(f);
 }
 
 static bool any_scrape_out(const struct ops *o)
@@ -257,6 +285,10 @@ static void get_metrics(struct ops *o, struct http_call *call)
 {
     if (o->draining) {
         http_reply_text(call, 503, "the process is stopping\n");
+        return;
+    }
+    if (o->pages >= PAGES_MAX) {   /* by who does not read them */
+        http_reply_text(call, 503, "too many pages are being read\n");
         return;
     }
     keep(o->scrapes.calls, &o->scrapes.count, call);

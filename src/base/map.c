@@ -70,6 +70,7 @@ static void rebuild(struct map *m)
     free(m->index);
     m->entries = entries;
     m->used = n;
+    m->moves++;
     m->cap = cap;
     m->index_cap = cap * 2;
     m->index = must_zero(m->index_cap * sizeof *m->index);

@@ -19,9 +19,10 @@ struct map {
     size_t cap;
     size_t index_cap;
     size_t count;
+    size_t moves;                /* how often entries moved: a walk over several turns begins anew when it has changed */
 };
 
-#define MAP_EMPTY ((struct map){NULL, NULL, 0, 0, 0, 0})
+#define MAP_EMPTY ((struct map){NULL, NULL, 0, 0, 0, 0, 0})
 
 void map_done(struct map *m);                                    /* frees keys, not values */
 void map_done_with(struct map *m, void (*free_value)(void *));   /* frees values too */

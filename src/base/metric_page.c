@@ -1,15 +1,31 @@
 #include "base/metric_page.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 
-enum { NAME_BYTES = 128 };
+enum { BLOCK_LEAST = 256, BLOCK_MOST = 64 << 10 };
 
-static const char *const kind_names[] = {[METRIC_COUNTER] = "counter", [METRIC_GAUGE] = "gauge", [METRIC_HISTOGRAM] = "histogram"};
+/* Samples are not cut: a block that has no room for the next one stays as it is. */
+struct metric_block {
+    struct metric_block *next;
+    size_t n, cap;
+    uint8_t bytes[];
+};
+
+/* In front of each sample; then the buckets, then the labels, filled up so that the next one lies at a multiple of eight. */
+struct sample_head {
+    int64_t value;
+    uint64_t labels_n;
+};
 
 void metric_page_done(struct metric_page *p)
 {
-    for (size_t i = 0; i < METRICS_COUNT; i++) buf_done(&p->lines[i]);
+    for (size_t i = 0; i < METRICS_COUNT; i++)
+        for (struct metric_block *b = p->samples[i].first, *next; b; b = next) {
+            next = b->next;
+            free(b);
+        }
+    *p = METRIC_PAGE_EMPTY;
 }
 
 bool metric_is_proxys(enum metric which)
@@ -18,122 +34,61 @@ bool metric_is_proxys(enum metric which)
     return slice_starts(name, SLICE("rocketmq_proxy_")) || slice_starts(name, SLICE("skylark_proxy_"));
 }
 
-/* --- lines: written often, so each is put together from few pieces --- */
-
-enum { NUMBER_BYTES = 24, BOUND_BYTES = 64 };
-
-/* Appends to out[n..size); what does not fit is cut. */
-static size_t add_text(char *out, size_t size, size_t n, const char *text)
+int64_t metric_divisor(enum metric which)
 {
-    while (*text && n + 1 < size) out[n++] = *text++;
-    return n;
+    const struct metric_row *row = &metric_rows[which];
+    return row->kind == METRIC_HISTOGRAM && slice_eq(slice_text(row->unit), SLICE("_seconds")) ? 1000000 : 1;
 }
 
-/* "name_unit_bucket" */
-static struct slice full_name(enum metric which, const char *suffix, char out[static NAME_BYTES])
+size_t metric_bucket_count(enum metric which)
 {
-    size_t n = add_text(out, NAME_BYTES, 0, metric_rows[which].name);
-    n = add_text(out, NAME_BYTES, n, metric_rows[which].unit);
-    return slice_of(out, add_text(out, NAME_BYTES, n, suffix));
-}
-
-static uint8_t *put_bytes(uint8_t *p, struct slice s)
-{
-    if (s.n) memcpy(p, s.p, s.n);
-    return p + s.n;
-}
-
-static uint8_t *put_number(uint8_t *p, int64_t value)
-{
-    uint8_t digits[NUMBER_BYTES];
+    const int64_t *bounds = metric_rows[which].bounds;
     size_t n = 0;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    if (value < 0) *p++ = '-';
-    do digits[n++] = (uint8_t)('0' + rest % 10);
-    while (rest /= 10);
-    while (n) *p++ = digits[--n];
-    return p;
+    if (!bounds) return 0;
+    while (bounds[n]) n++;
+    return n + 1;
 }
 
-/* name{labels,more} value */
-static void put_line(struct buf *out, struct slice name, struct slice labels, struct slice more, int64_t value)
+/* --- filling it --- */
+
+static size_t filled_up(size_t n) { return (n + 7) & ~(size_t)7; }
+
+/* Twice as large as the one before. */
+static struct metric_block *add_block(struct metric_page *p, enum metric which, size_t least)
 {
-    size_t most = name.n + labels.n + more.n + NUMBER_BYTES + 8;
-    if (out->cap - out->n < most) buf_reserve(out, most);
-    uint8_t *p = put_bytes(out->p + out->n, name);
-    if (labels.n || more.n) {
-        *p++ = '{';
-        p = put_bytes(p, labels);
-        if (labels.n && more.n) *p++ = ',';
-        p = put_bytes(p, more);
-        *p++ = '}';
-    }
-    *p++ = ' ';
-    p = put_number(p, value);
-    *p++ = '\n';
-    out->n = (size_t)(p - out->p);
+    struct metric_block *last = p->samples[which].last;
+    size_t cap = last ? 2 * last->cap : BLOCK_LEAST;
+    if (cap > BLOCK_MOST) cap = BLOCK_MOST;
+    if (cap < least) cap = least;
+    struct metric_block *b = must_alloc(sizeof *b + cap);
+    *b = (struct metric_block){.cap = cap};
+    if (last) last->next = b;
+    else p->samples[which].first = b;
+    p->samples[which].last = b;
+    return b;
 }
 
-static const struct slice no_more = {NULL, 0};
-
-/* What stands in front of the lines of a metric. */
-static void put_head(struct buf *out, enum metric which)
+static void put_sample(struct metric_page *page, enum metric which, struct slice labels, int64_t value, const int64_t *buckets, size_t count)
 {
-    char name[NAME_BYTES];
-    struct slice full = full_name(which, "", name);
-    buf_printf(out, "# HELP %.*s %s\n# TYPE %.*s %s\n", SLICE_ARG(full), metric_rows[which].meaning, SLICE_ARG(full), kind_names[metric_rows[which].kind]);
-}
-
-static struct buf *lines_of(struct metric_page *p, enum metric which)
-{
-    struct buf *out = &p->lines[which];
-    if (!out->n) put_head(out, which);
-    return out;
-}
-
-/* le="1.0" of each bound, for one walk over series. */
-struct bounds {
-    char text[METRIC_BUCKETS_MAX][BOUND_BYTES];
-    struct slice le[METRIC_BUCKETS_MAX];
-    size_t count;
-};
-
-static void make_bounds(enum metric which, struct bounds *b)
-{
-    const int64_t *bound = metric_rows[which].bounds;
-    for (b->count = 0; b->count < METRIC_BUCKETS_MAX; b->count++) {
-        int64_t value = bound[b->count];
-        int n = value ? snprintf(b->text[b->count], BOUND_BYTES, "le=\"%lld.0\"", (long long)value) : snprintf(b->text[b->count], BOUND_BYTES, "le=\"+Inf\"");
-        b->le[b->count] = slice_of(b->text[b->count], (size_t)n);
-        if (!value) break;
-    }
-    b->count++;
-}
-
-static void put_histogram(struct buf *out, enum metric which, const struct bounds *b, struct slice labels, const int64_t *buckets, int64_t sum)
-{
-    char text[NAME_BYTES];
-    struct slice name = full_name(which, "_bucket", text);
-    int64_t upto = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        upto += buckets[i];
-        put_line(out, name, labels, b->le[i], upto);
-    }
-    put_line(out, full_name(which, "_count", text), labels, no_more, upto);
-    put_line(out, full_name(which, "_sum", text), labels, no_more, sum);
-}
-
-void metric_page_put_histogram(struct metric_page *p, enum metric which, struct slice labels, const int64_t *buckets, int64_t sum)
-{
-    struct bounds bounds;
-    make_bounds(which, &bounds);
-    put_histogram(lines_of(p, which), which, &bounds, labels, buckets, sum);
+    struct sample_head head = {value, labels.n};
+    struct metric_block *b = page->samples[which].last;
+    size_t size = sizeof head + count * sizeof *buckets + filled_up(labels.n);
+    if (!b || b->cap - b->n < size) b = add_block(page, which, size);
+    uint8_t *p = b->bytes + b->n;
+    memcpy(p, &head, sizeof head);
+    if (count) memcpy(p + sizeof head, buckets, count * sizeof *buckets);
+    if (labels.n) memcpy(p + sizeof head + count * sizeof *buckets, labels.p, labels.n);
+    b->n += size;
 }
 
 void metric_page_put(struct metric_page *p, enum metric which, struct slice labels, int64_t value)
 {
-    char name[NAME_BYTES];
-    put_line(lines_of(p, which), full_name(which, "", name), labels, no_more, value);
+    put_sample(p, which, labels, value, NULL, 0);
+}
+
+void metric_page_put_histogram(struct metric_page *p, enum metric which, struct slice labels, const int64_t *buckets, int64_t sum)
+{
+    put_sample(p, which, labels, sum, buckets, metric_bucket_count(which));
 }
 
 void metric_page_put_for(struct metric_page *p, const struct metrics *m, enum metric which, const struct slice *labels, int64_t value)
@@ -157,57 +112,75 @@ void metric_page_put_totals(struct metric_page *p, const struct metrics *m, bool
 
 bool metric_page_put_series(struct metric_page *p, const struct metrics *m, enum metric which, size_t *at, size_t most)
 {
-    bool histogram = metric_rows[which].kind == METRIC_HISTOGRAM;
-    struct bounds bounds;
-    char text[NAME_BYTES];
-    struct slice name = full_name(which, "", text);
+    size_t buckets = metric_bucket_count(which);
     const struct series_row *row = NULL;
-    if (histogram) make_bounds(which, &bounds);
-    while (most-- && (row = metric_series_next(m, which, at))) {
-        struct slice labels = slice_of(row->labels, row->labels_n);
-        if (histogram) put_histogram(lines_of(p, which), which, &bounds, labels, row->buckets, row->value);
-        else put_line(lines_of(p, which), name, labels, no_more, row->value);
-    }
+    while (most-- && (row = metric_series_next(m, which, at)))
+        put_sample(p, which, slice_of(row->labels, row->labels_n), row->value, row->buckets, buckets);
     return row;
-}
-
-/* Behind the lines that are there; the head stands once. */
-static void take_lines(struct metric_page *p, struct metric_page *from, enum metric which)
-{
-    struct buf *mine = &p->lines[which], *theirs = &from->lines[which], head = BUF_EMPTY;
-    if (mine->n && theirs->n) {
-        put_head(&head, which);
-        buf_put_slice(mine, slice_skip(buf_slice(theirs), head.n));
-        buf_done(&head);
-        buf_done(theirs);
-    } else if (theirs->n) {
-        buf_done(mine);
-        *mine = *theirs;
-        *theirs = BUF_EMPTY;
-    }
 }
 
 void metric_page_take(struct metric_page *p, struct metric_page *from)
 {
-    for (size_t i = 0; i < METRICS_COUNT; i++) take_lines(p, from, (enum metric)i);
+    for (size_t i = 0; i < METRICS_COUNT; i++) {
+        if (!from->samples[i].first) continue;
+        if (p->samples[i].last) p->samples[i].last->next = from->samples[i].first;
+        else p->samples[i].first = from->samples[i].first;
+        p->samples[i].last = from->samples[i].last;
+    }
+    *from = METRIC_PAGE_EMPTY;
 }
 
-/* --- the text --- */
+/* --- reading it --- */
 
-static int by_name(const void *a, const void *b)
+static bool find_next(const struct metric_page *p, enum metric which, struct metric_walk *w)
 {
-    return strcmp(metric_rows[*(const enum metric *)a].name, metric_rows[*(const enum metric *)b].name);
+    if (!w->block) w->block = p->samples[which].first;
+    while (w->block && w->at == w->block->n) {
+        if (!w->block->next) return false;
+        w->block = w->block->next;
+        w->at = 0;
+    }
+    return w->block;
 }
 
-void metric_order(enum metric order[static METRICS_COUNT])
+bool metric_page_next(const struct metric_page *p, enum metric which, struct metric_walk *w, struct metric_sample *out)
 {
-    for (size_t i = 0; i < METRICS_COUNT; i++) order[i] = (enum metric)i;
-    qsort(order, METRICS_COUNT, sizeof *order, by_name);
+    struct sample_head head;
+    size_t buckets = metric_bucket_count(which);
+    if (!find_next(p, which, w)) return false;
+    const uint8_t *from = w->block->bytes + w->at;
+    memcpy(&head, from, sizeof head);
+    from += sizeof head;
+    *out = (struct metric_sample){.value = head.value, .buckets = buckets ? (const void *)from : NULL};
+    from += buckets * sizeof *out->buckets;
+    out->labels = slice_of(from, head.labels_n);
+    w->at = (size_t)(from - w->block->bytes) + filled_up(head.labels_n);
+    assert(w->at <= w->block->n);
+    return true;
 }
 
-void metric_page_write(const struct metric_page *p, struct buf *out)
+/* Up to the mark that ends a value. */
+static size_t unescape(struct slice s, struct buf *text)
 {
-    enum metric order[METRICS_COUNT];
-    metric_order(order);
-    for (size_t i = 0; i < METRICS_COUNT; i++) buf_put_slice(out, buf_slice(&p->lines[order[i]]));
+    size_t i = 0;
+    for (; i < s.n && s.p[i] != '"'; i++) {
+        bool escaped = s.p[i] == '\\' && i + 1 < s.n;
+        if (escaped) i++;
+        buf_put_u8(text, escaped && s.p[i] == 'n' ? '\n' : s.p[i]);
+    }
+    return i;
+}
+
+bool metric_label_next(struct slice *labels, struct buf *text, struct slice *name, struct slice *value)
+{
+    const uint8_t *mark = labels->n ? memchr(labels->p, '=', labels->n) : NULL;
+    if (!mark) return false;
+    *name = slice_of(labels->p, (size_t)(mark - labels->p));
+    buf_clear(text);
+    struct slice rest = slice_skip(*labels, name->n + 2);
+    size_t n = unescape(rest, text) + 1;
+    *value = buf_slice(text);
+    if (n < rest.n) n++;   /* the comma */
+    *labels = slice_skip(rest, n < rest.n ? n : rest.n);
+    return true;
 }

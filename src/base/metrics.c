@@ -17,7 +17,7 @@ const struct metric_row metric_rows[METRICS_COUNT] = {
 #undef HISTOGRAM
 };
 
-enum { LABELS_MAX = 24, KEY_MAX = 1024, BASE_LABELS_MAX = 12 };
+enum { KEY_MAX = 1024, BASE_LABELS_MAX = 12 };
 
 struct series {
     struct map rows;            /* values of labels -> struct series_row */
@@ -38,11 +38,7 @@ static size_t label_count(const struct metric_row *row)
 void metrics_break_down(struct metrics *m, const struct label *base, size_t count, size_t limit)
 {
     assert(!m->base);
-    m->base = must_zero((2 * count + 1) * sizeof *m->base);
-    for (size_t i = 0; i < count; i++) {
-        m->base[2 * i] = must_strdup(base[i].name);
-        m->base[2 * i + 1] = must_strdup(base[i].value);
-    }
+    m->base = base_labels_new(base, count);
     m->limit = limit;
 }
 
@@ -104,84 +100,31 @@ void metrics_done(struct metrics *m)
         free(m->series[i]);
         m->series[i] = NULL;
     }
-    for (char **p = m->base; p && *p; p++) free(*p);
-    free(m->base);
+    base_labels_free(m->base);
     m->base = NULL;
 }
 
-/* --- the text of labels --- */
+/* --- counting --- */
 
-struct pair {
-    struct slice name, value;
-};
-
-static size_t add_pair(struct pair *pairs, size_t n, struct slice name, struct slice value)
+static char *text_of(struct buf *text)
 {
-    size_t at = n;
-    if (n == LABELS_MAX || !value.p) return n;
-    for (size_t i = 0; i < n; i++)
-        if (slice_eq(pairs[i].name, name)) return n;   /* what was there first stands */
-    while (at && slice_compare(name, pairs[at - 1].name) < 0) pairs[at] = pairs[at - 1], at--;
-    pairs[at] = (struct pair){name, value};
-    return n + 1;
-}
-
-/* A byte of no character would make the whole page unreadable for those who want UTF-8. */
-static void put_escaped(struct buf *out, struct slice value)
-{
-    for (size_t i = 0; i < value.n; i++) {
-        uint8_t c = value.p[i];
-        if (c == '\n') buf_put_text(out, "\\n");
-        else if (c == '"' || c == '\\') buf_put_u8(out, '\\'), buf_put_u8(out, c);
-        else buf_put_u8(out, c >= 0x20 && c < 0x7f ? c : '?');
-    }
-}
-
-static void put_pairs(struct buf *out, const struct pair *pairs, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (i) buf_put_u8(out, ',');
-        buf_put_slice(out, pairs[i].name);
-        buf_put_text(out, "=\"");
-        put_escaped(out, pairs[i].value);
-        buf_put_u8(out, '"');
-    }
-}
-
-static size_t base_pairs(const struct metrics *m, struct pair *pairs, size_t n)
-{
-    for (char **p = m->base; p && *p; p += 2) n = add_pair(pairs, n, slice_text(p[0]), slice_text(p[1]));
-    return n;
-}
-
-void metric_labels(const struct metrics *m, enum metric which, const struct slice *labels, struct buf *out)
-{
-    struct pair pairs[LABELS_MAX];
-    struct slice names = slice_text(metric_rows[which].labels), name;
-    size_t n = 0;
-    for (size_t i = 0; names.n && slice_split(&names, ',', &name); i++) n = add_pair(pairs, n, name, labels[i]);
-    put_pairs(out, pairs, base_pairs(m, pairs, n));
+    buf_put_u8(text, 0);
+    return (char *)text->p;
 }
 
 static char *overflow_labels(const struct metrics *m)
 {
-    struct pair pairs[LABELS_MAX];
     struct buf text = BUF_EMPTY;
-    size_t n = add_pair(pairs, 0, SLICE("otel_metric_overflow"), SLICE("true"));
-    put_pairs(&text, pairs, base_pairs(m, pairs, n));
-    buf_put_u8(&text, 0);
-    return (char *)text.p;
+    metric_labels_overflow(m, &text);
+    return text_of(&text);
 }
 
 static char *row_labels(const struct metrics *m, enum metric which, const struct slice *labels)
 {
     struct buf text = BUF_EMPTY;
     metric_labels(m, which, labels, &text);
-    buf_put_u8(&text, 0);
-    return (char *)text.p;
+    return text_of(&text);
 }
-
-/* --- counting --- */
 
 /* The values one after the other. Names are at most 255 bytes; a longer value is cut, and shares its series with those that begin alike. */
 static size_t make_key(const struct metric_row *row, const struct slice *labels, uint8_t key[static KEY_MAX])

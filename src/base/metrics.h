@@ -38,6 +38,7 @@ struct metric_row {
 extern const struct metric_row metric_rows[METRICS_COUNT];
 
 struct series;
+struct base_labels;
 
 /* A name and value that every series has. */
 struct label {
@@ -47,7 +48,7 @@ struct label {
 struct metrics {
     int64_t values[METRICS_COUNT];
     struct series *series[METRICS_COUNT];   /* NULL: nothing was counted by labels */
-    char **base;                            /* name, value, name, value, …, NULL; NULL: nothing is broken down */
+    struct base_labels *base;               /* NULL: nothing is broken down */
     size_t limit;
 };
 
@@ -93,5 +94,10 @@ struct series_row {
 const struct series_row *metric_series_next(const struct metrics *m, enum metric which, size_t *at);
 /* The text of labels, as in a series, for what is looked at and not counted. Appended. */
 void metric_labels(const struct metrics *m, enum metric which, const struct slice *labels, struct buf *out);
+/* Those of the series that counts what is over the limit. Appended. */
+void metric_labels_overflow(const struct metrics *m, struct buf *out);
+/* The labels of all series of a process; values are copied. The room's own. */
+struct base_labels *base_labels_new(const struct label *base, size_t count);
+void base_labels_free(struct base_labels *b);
 
 #endif

@@ -164,6 +164,7 @@ bool broker_has_delivered(const struct broker *b, int64_t ms) { return b->timed 
 void broker_show_pops(struct broker *b) { pop_show(b->pop); }
 
 int64_t broker_revive_lag(const struct broker *b, int32_t queue_id) { return pop_revive_lag(b->pop, queue_id); }
+int64_t broker_revive_first(const struct broker *b, int32_t queue_id, struct slice *out_topic) { return pop_revive_first(b->pop, queue_id, out_topic); }
 
 size_t broker_pop_in_flight(const struct broker *b, struct slice topic, struct slice group, int32_t queue_id)
 {

@@ -60,7 +60,6 @@ struct broker {
     bool may_read_cold;                 /* … which has waited once, and is not held back */
     struct metrics metrics;
     struct collector *collector;        /* of the metrics that are being gathered, or NULL */
-    size_t collected_bytes[METRICS_COUNT];   /* the last time: so much is made room for */
     struct rpc_watch watch;
     struct stats stats;
     int32_t day;                        /* of the year, local time, when the statistics were sampled last; -1: not yet */
@@ -119,6 +118,8 @@ void broker_show_pops(struct broker *b);
 size_t broker_pop_in_flight(const struct broker *b, struct slice topic, struct slice group, int32_t queue_id);
 /* Messages of a queue of the revive topic that are not passed yet; -1: there is no such queue. */
 int64_t broker_revive_lag(const struct broker *b, int32_t queue_id);
+/* The first of them, in the topic's queue of that number, which there is. */
+int64_t broker_revive_first(const struct broker *b, int32_t queue_id, struct slice *out_topic);
 /* Sets the metrics that other parts count, or that are counted by looking (manage/runtime.c). */
 void broker_look(struct broker *b);
 /* What an administrator did: messages that are popped and not acknowledged follow. */

@@ -73,7 +73,7 @@ int http_head_parse(struct slice head, struct http_head *out)
     if (!end || !slice_split(&line, ' ', &out->method) || !slice_split(&line, ' ', &target) || !slice_split(&line, ' ', &version)) return 400;
     if (line.n || !is_target(target)) return 400;
     if (!slice_eq(version, SLICE("HTTP/1.1")) && !slice_eq(version, SLICE("HTTP/1.0"))) return slice_starts(version, SLICE("HTTP/")) ? 505 : 400;
-    out->keep_alive = slice_eq(version, SLICE("HTTP/1.1"));
+    out->chunks = out->keep_alive = slice_eq(version, SLICE("HTTP/1.1"));
     slice_split(&target, '?', &out->path);
     int status = read_fields(slice_of(end + 2, head.n - (size_t)(end + 2 - head.p)), out);
     if (status) return status;

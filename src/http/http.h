@@ -29,8 +29,14 @@ void http_close(struct http_server *s);
 
 /* The body is copied. A client that has gone hears nothing. */
 void http_reply(struct http_call *call, int status, const char *type, struct slice body);
-/* The body in parts, of which it takes the memory. */
-void http_reply_parts(struct http_call *call, int status, const char *type, struct buf *parts, size_t count);
+/* A body that is made while it is sent: a piece at a time, and the next one when the client has taken it, so that large pages cost little memory. */
+struct http_body {
+    bool (*next)(void *ctx, struct buf *out);   /* appends a piece; false: it was the last one */
+    void (*done)(void *ctx);                    /* the end, also when the client has gone; once */
+    void *ctx;
+};
+/* Takes the body; it is over before http_close() returns. */
+void http_reply_body(struct http_call *call, int status, const char *type, const struct http_body *body);
 void http_reply_text(struct http_call *call, int status, const char *text);
 
 /* --- for tests: the head of a request, pure --- */
@@ -38,6 +44,7 @@ void http_reply_text(struct http_call *call, int status, const char *text);
 struct http_head {
     struct slice method, path;
     bool keep_alive;
+    bool chunks;                /* HTTP/1.1: the answer may come in chunks */
 };
 /* How many bytes the head that begins here has; 0: more are needed. Errors: FRAME (too long). */
 err_t http_head_size(const uint8_t *p, size_t n, size_t *out) MUST_CHECK;

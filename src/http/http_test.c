@@ -21,16 +21,35 @@ struct world {
     struct http_server *server;
     struct http_call *later;      /* of /later, not yet answered */
     int gets;
+    int pieces, made, ended;      /* of /long: how many there are, were asked for; bodies that are over */
     struct client clients[CLIENTS_MAX];
     size_t count;
     const char *say;
 };
+
+/* Of pieces of different lengths, some empty. */
+static bool next_piece(void *ctx, struct buf *out)
+{
+    struct world *w = ctx;
+    for (int i = 0; i < w->made % 7 * 1000; i++) buf_put_u8(out, (uint8_t)('a' + w->made % 26));
+    return ++w->made < w->pieces;
+}
+
+static void body_over(void *ctx) { ((struct world *)ctx)->ended++; }
+
+static void reply_long(struct world *w, struct http_call *call)
+{
+    struct http_body body = {next_piece, body_over, w};
+    w->made = 0;
+    http_reply_body(call, 200, "text/plain", &body);
+}
 
 static void get(void *ctx, struct http_call *call, struct slice path)
 {
     struct world *w = ctx;
     w->gets++;
     if (slice_eq(path, SLICE("/later"))) w->later = call;
+    else if (slice_eq(path, SLICE("/long"))) reply_long(w, call);
     else if (slice_eq(path, SLICE("/"))) http_reply_text(call, 200, "hello\n");
     else http_reply_text(call, 404, "nothing here\n");
 }
@@ -242,5 +261,119 @@ TEST(http, silent_and_surplus_connections_are_ended)
     sim_run_for(w->sim, HTTP_IDLE_MS + 10000);
     for (int i = 0; i < HTTP_CONNS_MAX; i++) EXPECT(w->clients[i].over);
     expect_got(begin(w, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), HELLO "\r\nhello\n");
+    world_free(w);
+}
+
+/* --- bodies that are made while they are sent --- */
+
+#define LONG_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+
+static void put_long(struct buf *out, int pieces)
+{
+    for (int i = 0; i < pieces; i++)
+        for (int k = 0; k < i % 7 * 1000; k++) buf_put_u8(out, (uint8_t)('a' + i % 26));
+}
+
+/* Takes a body in chunks off the front. */
+static struct buf join_chunks(struct slice *s)
+{
+    struct buf body = BUF_EMPTY;
+    for (size_t n = 1; n;) {
+        EXPECT(s->n > 10 || slice_starts(*s, SLICE("0\r\n\r\n")));
+        char *end;
+        n = strtoul((const char *)s->p, &end, 16);
+        *s = slice_skip(*s, (size_t)(end - (const char *)s->p) + 2);
+        EXPECT(s->n >= n + 2);
+        buf_put(&body, s->p, n);
+        *s = slice_skip(*s, n);
+        EXPECT(slice_starts(*s, SLICE("\r\n")));
+        *s = slice_skip(*s, 2);
+    }
+    return body;
+}
+
+static void expect_chunks(struct slice *got, int pieces)
+{
+    struct buf expected = BUF_EMPTY, body;
+    struct slice head = SLICE(LONG_HEAD "Transfer-Encoding: chunked\r\n\r\n");
+    put_long(&expected, pieces);
+    EXPECT(slice_starts(*got, head));
+    *got = slice_skip(*got, head.n);
+    body = join_chunks(got);
+    EXPECT(slice_eq(buf_slice(&body), buf_slice(&expected)));
+    buf_done(&body);
+    buf_done(&expected);
+}
+
+static bool is_ended(void *ctx) { return ((struct world *)ctx)->ended; }
+
+TEST(http, a_body_that_is_made_while_it_is_sent_comes_in_chunks_and_the_next_request_after_it)
+{
+    struct world *w = world_new();
+    w->pieces = 300;
+    struct client *c = begin(w, "GET /long HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT(sim_run_until(w->sim, is_ended, w, 60000));
+    sim_run_for(w->sim, 1000);
+    buf_put_u8(&c->got, 0);
+    struct slice got = slice_of(c->got.p, c->got.n - 1);
+    expect_chunks(&got, w->pieces);
+    EXPECT(slice_eq(got, SLICE(HELLO "\r\nhello\n")));
+    EXPECT(!c->over);
+    EXPECT_EQ(w->ended, 1);
+    world_free(w);
+}
+
+TEST(http, clients_that_know_no_chunks_see_the_end_of_a_body_by_that_of_the_connection)
+{
+    struct world *w = world_new();
+    struct buf expected = BUF_EMPTY;
+    w->pieces = 30;
+    struct client *c = begin(w, "GET /long HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    sim_run_for(w->sim, 1000);
+    buf_put_text(&expected, LONG_HEAD "Connection: close\r\n\r\n");
+    put_long(&expected, w->pieces);
+    EXPECT(slice_eq(buf_slice(&c->got), buf_slice(&expected)));
+    EXPECT(c->over);
+    EXPECT_EQ(w->ended, 1);
+    expect_got(begin(w, "HEAD /long HTTP/1.1\r\nHost: x\r\n\r\n"), LONG_HEAD "Transfer-Encoding: chunked\r\n\r\n");
+    EXPECT_EQ(w->ended, 2);
+    buf_done(&expected);
+    world_free(w);
+}
+
+TEST(http, of_a_body_no_more_is_made_than_is_taken_and_nothing_after_the_client_has_gone)
+{
+    struct world *w = world_new();
+    w->pieces = 1000000;
+    struct client *c = begin(w, NULL);
+    stream_pause(c->stream, true);
+    struct piece piece = {.client = c};
+    for (const char *p = "GET /long HTTP/1.1\r\nHost: x\r\n\r\n"; *p; p++) {
+        piece.text[0] = *p;
+        sim_call(w->other, say_piece, &piece);
+    }
+    sim_run_for(w->sim, 5000);
+    int made = w->made;
+    EXPECT(made > 0 && made < 10000);
+    sim_run_for(w->sim, 5000);
+    EXPECT_EQ(w->made, made);   /* it waits for the client */
+    EXPECT_EQ(w->ended, 0);
+    sim_call(w->other, close_first, w);
+    sim_run_for(w->sim, 1000);
+    EXPECT_EQ(w->ended, 1);
+    world_free(w);
+}
+
+TEST(http, who_does_not_take_its_body_is_ended_and_so_are_bodies_at_the_end_of_the_server)
+{
+    struct world *w = world_new();
+    w->pieces = 1000000;
+    for (int i = 0; i < 2; i++) stream_pause(begin(w, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n")->stream, true);
+    sim_run_for(w->sim, HTTP_IDLE_MS + 20000);
+    EXPECT_EQ(w->ended, 2);
+    stream_pause(begin(w, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n")->stream, true);
+    sim_call(w->loop, close_server, w);
+    EXPECT_EQ(w->ended, 3);
+    w->server = NULL;
     world_free(w);
 }

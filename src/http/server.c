@@ -25,23 +25,35 @@ struct http_conn {
     struct conn *conn;
     struct buf in;              /* heads that have come, the first one perhaps not whole */
     struct http_call *call;     /* the one that waits for its answer */
+    struct http_body body;      /* that is being sent; next NULL: none */
+    bool chunked;               /* … its pieces are */
+    bool then_ends;             /* … and the connection, behind it */
     bool looking;               /* at `in` */
     bool ends;                  /* when its output is sent */
-    struct timer ending;
+    struct timer next;          /* looks whether its output is sent: it goes on, or ends */
 };
 
 struct http_call {
     struct http_conn *conn;     /* NULL: it has gone */
     bool head_only;
     bool keep_alive;
+    bool chunks;
 };
 
 /* --- connections --- */
 
+static void end_body(struct http_conn *c)
+{
+    struct http_body body = c->body;
+    c->body = (struct http_body){.next = NULL};
+    if (body.done) body.done(body.ctx);
+}
+
 static void conn_end(struct http_conn *c)
 {
     if (c->call) c->call->conn = NULL;   /* its handler still has it */
-    timer_stop(&c->server->loop->tasks, &c->ending);
+    end_body(c);
+    timer_stop(&c->server->loop->tasks, &c->next);
     conn_close(c->conn);
     list_remove(&c->node);
     c->server->count--;
@@ -65,9 +77,13 @@ static const char *reason(int status)
     }
 }
 
-static void put_head(struct buf *out, int status, const char *type, size_t body_bytes, bool keep_alive)
+enum body_size { BODY_IN_CHUNKS = -1, BODY_TO_THE_END = -2 };
+
+static void put_head(struct buf *out, int status, const char *type, int64_t body_bytes, bool keep_alive)
 {
-    buf_printf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", status, reason(status), type, body_bytes);
+    buf_printf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n", status, reason(status), type);
+    if (body_bytes >= 0) buf_printf(out, "Content-Length: %lld\r\n", (long long)body_bytes);
+    if (body_bytes == BODY_IN_CHUNKS) buf_put_text(out, "Transfer-Encoding: chunked\r\n");
     if (status == 405) buf_put_text(out, "Allow: GET, HEAD\r\n");
     if (!keep_alive) buf_put_text(out, "Connection: close\r\n");
     buf_put_text(out, "\r\n");
@@ -78,21 +94,15 @@ static void sent(struct http_conn *c, bool keep_alive)
     conn_sent(c->conn);
     if (keep_alive) return;
     c->ends = true;
-    timer_start(&c->server->loop->tasks, &c->ending, 0);   /* when this turn has sent it */
+    timer_start(&c->server->loop->tasks, &c->next, 0);   /* when this turn has sent it */
 }
 
 static void send_answer(struct http_conn *c, int status, const char *type, struct slice body, bool head_only, bool keep_alive)
 {
     struct buf *out = conn_out(c->conn);
-    put_head(out, status, type, body.n, keep_alive);
+    put_head(out, status, type, (int64_t)body.n, keep_alive);
     if (!head_only) buf_put_slice(out, body);
     sent(c, keep_alive);
-}
-
-static void end_if_sent(void *ctx)
-{
-    struct http_conn *c = ctx;
-    if (c->ends && !conn_unsent_bytes(c->conn)) conn_end(c);
 }
 
 static void refuse(struct http_conn *c, int status)
@@ -111,7 +121,7 @@ static void take_head(struct http_conn *c, struct slice bytes)
         return;
     }
     struct http_call *call = must_zero(sizeof *call);
-    *call = (struct http_call){.conn = c, .head_only = slice_eq(head.method, SLICE("HEAD")), .keep_alive = head.keep_alive};
+    *call = (struct http_call){.conn = c, .head_only = slice_eq(head.method, SLICE("HEAD")), .keep_alive = head.keep_alive, .chunks = head.chunks};
     c->call = call;
     c->server->service.get(c->server->service.ctx, call, head.path);
 }
@@ -121,7 +131,7 @@ static void look(struct http_conn *c)
 {
     size_t done = 0, size = 0;
     c->looking = true;
-    while (!c->call && !c->ends) {
+    while (!c->call && !c->body.next && !c->ends) {
         err_t e = http_head_size(c->in.p + done, c->in.n - done, &size);
         if (e) refuse(c, 431), err_free(e);
         if (!size) break;
@@ -132,7 +142,52 @@ static void look(struct http_conn *c)
     if (done) memmove(c->in.p, c->in.p + done, c->in.n - done);
     c->in.n -= done;
     if (!c->in.n) buf_done(&c->in);
-    conn_hold(c->conn, c->call || c->ends);
+    conn_hold(c->conn, c->call || c->body.next || c->ends);
+}
+
+/* --- a body that is made while it is sent --- */
+
+/* A chunk: its size, which is written when it is known, in front. */
+static void put_piece(struct http_conn *c)
+{
+    struct buf *out = conn_out(c->conn);
+    static const char no_size[] = "00000000\r\n";
+    char size[sizeof no_size];
+    size_t at = out->n;
+    if (c->chunked) buf_put_text(out, no_size);
+    size_t from = out->n;
+    bool more = c->body.next(c->body.ctx, out);
+    bool empty = out->n == from;
+    if (c->chunked && empty) out->n = at;   /* a chunk of no bytes would be the end */
+    if (c->chunked && !empty) {
+        snprintf(size, sizeof size, "%08x\r\n", (unsigned)(out->n - from));
+        memcpy(out->p + at, size, sizeof size - 1);
+        buf_put_text(out, "\r\n");
+    }
+    if (more) return;
+    if (c->chunked) buf_put_text(out, "0\r\n\r\n");
+    end_body(c);
+}
+
+static void go_on(struct http_conn *c)
+{
+    put_piece(c);
+    sent(c, c->body.next || !c->then_ends);
+    if (c->body.next) timer_start(&c->server->loop->tasks, &c->next, 0);
+}
+
+/* Also called when output was taken that had to wait. */
+static void look_at_output(void *ctx)
+{
+    struct http_conn *c = ctx;
+    if (conn_unsent_bytes(c->conn)) return;
+    if (c->ends) {
+        conn_end(c);
+        return;
+    }
+    if (!c->body.next) return;
+    go_on(c);
+    if (!c->body.next && !c->ends) look(c);
 }
 
 /* Whatever has come: where a head ends is seen in `in`. */
@@ -156,7 +211,7 @@ static void on_end(void *ctx, err_t e)
     conn_end(ctx);
 }
 
-static const struct conn_events conn_events = {.size = all_of_it, .unit = on_unit, .end = on_end, .taken = end_if_sent};
+static const struct conn_events conn_events = {.size = all_of_it, .unit = on_unit, .end = on_end, .taken = look_at_output};
 
 static void on_accepted(void *ctx, struct stream *stream, const struct addr *remote)
 {
@@ -169,7 +224,7 @@ static void on_accepted(void *ctx, struct stream *stream, const struct addr *rem
     struct http_conn *c = must_zero(sizeof *c);
     struct conn_limits limits = {.max_unsent_bytes = UNSENT_MAX_BYTES, .stalled_close_ms = HTTP_IDLE_MS};
     c->server = s;
-    timer_init(&c->ending, end_if_sent, c);
+    timer_init(&c->next, look_at_output, c);
     list_add(&s->conns, &c->node);
     s->count++;
     c->conn = conn_new(&s->group, stream, &conn_events, &limits, c);
@@ -188,29 +243,30 @@ void http_reply(struct http_call *call, int status, const char *type, struct sli
     free(call);
 }
 
-static void send_parts(struct http_conn *c, const struct http_call *call, int status, const char *type, struct buf *parts, size_t count)
+static void begin_body(struct http_conn *c, const struct http_call *call, int status, const char *type, const struct http_body *body)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) bytes += parts[i].n;
-    put_head(conn_out(c->conn), status, type, bytes, call->keep_alive);
-    for (size_t i = 0; i < count && !call->head_only; i++) {
-        struct pinned part = {buf_slice(&parts[i]), free, parts[i].p};
-        if (!parts[i].n) continue;
-        conn_out_pinned(c->conn, &part);
-        parts[i] = BUF_EMPTY;
+    put_head(conn_out(c->conn), status, type, call->chunks ? BODY_IN_CHUNKS : BODY_TO_THE_END, call->keep_alive && call->chunks);
+    c->body = *body;
+    c->chunked = call->chunks;
+    c->then_ends = !call->keep_alive || !call->chunks;
+    if (!call->head_only) {
+        go_on(c);
+        return;
     }
-    sent(c, call->keep_alive);
+    end_body(c);
+    sent(c, !c->then_ends);
 }
 
-void http_reply_parts(struct http_call *call, int status, const char *type, struct buf *parts, size_t count)
+void http_reply_body(struct http_call *call, int status, const char *type, const struct http_body *body)
 {
     struct http_conn *c = call->conn;
     if (c) {
         c->call = NULL;
-        send_parts(c, call, status, type, parts, count);
+        begin_body(c, call, status, type, body);
         if (!c->looking) look(c);
+    } else {
+        body->done(body->ctx);
     }
-    for (size_t i = 0; i < count; i++) buf_done(&parts[i]);
     free(call);
 }
 

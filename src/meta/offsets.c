@@ -472,4 +472,6 @@ const struct group_offsets *offsets_next(const struct offsets *o, size_t *at)
     return m ? &((const struct entry *)m->value)->offsets : NULL;
 }
 
+size_t offsets_moves(const struct offsets *o) { return o->map.moves; }
+
 struct data_version offsets_version(const struct offsets *o) { return o->version; }

@@ -80,6 +80,8 @@ void offsets_clone(struct offsets *o, struct slice from, struct slice to, struct
 const struct group_offsets *offsets_find(const struct offsets *o, struct slice topic, struct slice group);
 /* Walks: `for (size_t at = 0; (g = offsets_next(o, &at));)`; nothing may be added meanwhile. */
 const struct group_offsets *offsets_next(const struct offsets *o, size_t *at);
+/* A walk may go on in a later turn as long as this number stays the same. */
+size_t offsets_moves(const struct offsets *o);
 /* False for a group that has only pulled. */
 bool offsets_has_committed(const struct group_offsets *g);
 struct data_version offsets_version(const struct offsets *o);

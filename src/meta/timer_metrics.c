@@ -49,10 +49,13 @@ void timer_metrics_encode(const struct timer_metrics *m, struct buf *out)
     json_put_object_end(&w);
 }
 
-void timer_metrics_each(const struct timer_metrics *m, void (*each)(void *ctx, struct slice topic, int64_t count), void *ctx)
+bool timer_metrics_next(const struct timer_metrics *m, size_t *at, struct slice *topic, int64_t *count)
 {
-    struct map_entry *e;
-    for (size_t at = 0; (e = map_next(&m->topics, &at));) each(ctx, e->key, ((const struct waiting *)e->value)->count);
+    const struct map_entry *e = map_next(&m->topics, at);
+    if (!e) return false;
+    *topic = e->key;
+    *count = ((const struct waiting *)e->value)->count;
+    return true;
 }
 
 static void encode_file(void *ctx, struct buf *out) { timer_metrics_encode(ctx, out); }

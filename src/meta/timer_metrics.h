@@ -18,8 +18,9 @@ err_t timer_metrics_close(struct timer_metrics *m) MUST_CHECK;
 void timer_metrics_add(struct timer_metrics *m, struct slice topic, int64_t change);
 /* 0 for a topic that has none. */
 int64_t timer_metrics_get(const struct timer_metrics *m, struct slice topic);
-/* Each topic that has some waiting. */
-void timer_metrics_each(const struct timer_metrics *m, void (*each)(void *ctx, struct slice topic, int64_t count), void *ctx);
+/* Walks the topics that have had some: `for (size_t at = 0; timer_metrics_next(m, &at, &topic, &count);)`. None is ever taken away, so that a walk may
+ * go on in a later turn. */
+bool timer_metrics_next(const struct timer_metrics *m, size_t *at, struct slice *topic, int64_t *count);
 void timer_metrics_save(struct timer_metrics *m);
 /* The file's text, as of now. */
 void timer_metrics_encode(const struct timer_metrics *m, struct buf *out);

@@ -2,6 +2,7 @@
 #include "flow/pop_kit.h"
 
 #include "base/log.h"
+#include "base/metric_text.h"
 #include "os/scrape.h"
 #include "rpc/watch.h"
 
@@ -59,6 +60,25 @@ static void expect_not_in(struct flow *f, const char *part)
     if (has(&page, part)) print_error("there: %s\n%s\n", part, (const char *)page.p);
     EXPECT(!has(&page, part));
     buf_done(&page);
+}
+
+/* Of many groups, in few turns. */
+static void commit_many(struct flow *f, const char *letter, int count)
+{
+    struct update_offset_header h = {.topic = SLICE("T"), .commit_offset = 1};
+    char group[32];
+    for (int i = 0; i < count; i++) {
+        snprintf(group, sizeof group, "%s%d", letter, i);
+        h.consumer_group = slice_text(group);
+        caller_oneway(f->caller, REQUEST_UPDATE_CONSUMER_OFFSET, &update_offset_kind, &h, (struct slice){NULL, 0});
+    }
+}
+
+static int lines_with(const struct buf *page, const char *part)
+{
+    int n = 0;
+    for (const char *p = (const char *)page->p; (p = strstr(p, part)); p += strlen(part)) n++;
+    return n;
 }
 
 static void commit(struct flow *f, const char *group, const char *topic, int32_t queue_id, int64_t offset)
@@ -175,6 +195,48 @@ TEST(scrape, messages_with_a_time_are_told_when_they_go_in_and_come_out)
     flow_stop(f);
 }
 
+#define WHEEL "{" OURS "dc=\"d1\"," NODE ",storage_medium=\"disk\",storage_type=\"local\""
+
+TEST(scrape, the_wheel_is_told_by_when_its_messages_come)
+{
+    struct flow *f = flow_start(scraped);
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "TIMER_DELAY_SEC=30", "x");
+    flow_send(f, "T", 0, "TIMER_DELAY_SEC=40", "x");
+    flow_send(f, "T", 0, "TIMER_DELAY_SEC=7000", "x");
+    sim_run_for(f->sim, 1000);
+    struct buf page = look(f);
+    EXPECT(has(&page, "rocketmq_timer_message_snapshot" WHEEL ",timer_bound_s=\"5\"} 0\n"));
+    EXPECT(has(&page, "rocketmq_timer_message_snapshot" WHEEL ",timer_bound_s=\"60\"} 2\n"));
+    EXPECT(has(&page, "rocketmq_timer_message_snapshot" WHEEL ",timer_bound_s=\"300\"} 0\n"));
+    EXPECT(has(&page, "rocketmq_timer_message_snapshot" WHEEL ",timer_bound_s=\"14400\"} 1\n"));
+    EXPECT(has(&page, "rocketmq_timer_dequeue_lag" WHEEL "} 3\n"));
+    EXPECT(has(&page, "rocketmq_timer_dequeue_latency_milliseconds" WHEEL "} 0\n"));
+    EXPECT(has(&page, "rocketmq_timer_enqueue_lag" WHEEL "} 0\n"));
+    EXPECT(has(&page, "rocketmq_timer_enqueue_latency_milliseconds" WHEEL "} 0\n"));
+    EXPECT(has(&page, "rocketmq_delay_message_latency_seconds_bucket" WHEEL ",topic=\"T\",le=\"60.0\"} 2\n"));
+    EXPECT(has(&page, "rocketmq_delay_message_latency_seconds_bucket" WHEEL ",topic=\"T\",le=\"43200.0\"} 3\n"));
+    buf_done(&page);
+    sim_run_for(f->sim, 60000);
+    page = look(f);
+    EXPECT(has(&page, "rocketmq_timer_message_snapshot" WHEEL ",timer_bound_s=\"60\"} 0\n"));
+    EXPECT(has(&page, "rocketmq_timer_dequeue_lag" WHEEL "} 1\n"));
+    buf_done(&page);
+    flow_stop(f);
+}
+
+TEST(scrape, a_wheel_that_stands_still_is_told_by_the_age_of_what_waits)
+{
+    const char *const stopped[] = {"metricsExporterType=PROM", "metricsLabel=dc:d1", "timerStopEnqueue=true", NULL};
+    struct flow *f = flow_start(stopped);
+    flow_make_topic(f, "T", 1);
+    flow_send(f, "T", 0, "TIMER_DELAY_SEC=30", "x");
+    sim_run_for(f->sim, 20000);
+    expect_in(f, "rocketmq_timer_enqueue_lag" WHEEL "} 1\n");
+    expect_in(f, "rocketmq_timer_enqueue_latency_milliseconds" WHEEL "} 20");
+    flow_stop(f);
+}
+
 TEST(scrape, pops_are_told_by_group_with_what_is_out)
 {
     struct flow *f = flow_start(scraped);
@@ -194,6 +256,40 @@ TEST(scrape, pops_are_told_by_group_with_what_is_out)
     flow_stop(f);
 }
 
+static int64_t of_queue(const struct buf *page, const char *name, int queue_id)
+{
+    char id[32];
+    snprintf(id, sizeof id, "queue_id=\"%d\"} ", queue_id);
+    const char *line = strstr((const char *)page->p, name), *value = line ? strstr(line, id) : NULL;
+    EXPECT(value);
+    return strtoll(value + strlen(id), NULL, 10);
+}
+
+TEST(scrape, what_waits_in_the_revive_topic_is_told_with_its_age)
+{
+    struct flow *f = flow_start(scraped);
+    char body[300];
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 3; i++) flow_send(f, "T", 0, "", "x");
+    struct pop_header h = pop_fields(f);
+    h.max_msg_nums = 1;
+    EXPECT_EQ(pop_with(f, &h).count, 1);   /* the group is known */
+    struct send_header s = flow_send_fields("rmq_sys_REVIVE_LOG_DefaultCluster", 3);
+    s.properties = flow_properties("TAGS=ck;UNIQ_KEY=k1");   /* as an original leaves it, and not over for a minute */
+    snprintf(body, sizeof body, "{\"bm\":0,\"bn\":\"broker-a\",\"c\":\"G\",\"d\":[0,1],\"it\":60000,\"n\":2,\"pt\":%lld,\"q\":0,\"ro\":0,\"so\":1,\"t\":\"T\"}",
+             (long long)tasks_wall_ms(rpc_tasks(f->loop)));
+    EXPECT_EQ(flow_send_header(f, REQUEST_SEND_MESSAGE_V2, &s, slice_text(body)).code, RESPONSE_SUCCESS);
+    sim_run_for(f->sim, 5000);
+    struct buf page = look(f);
+    for (int i = 0; i < 8; i++) {
+        int64_t lag = of_queue(&page, "\nrocketmq_pop_revive_lag_milliseconds{", i), ms = of_queue(&page, "\nrocketmq_pop_revive_latency_milliseconds{", i);
+        EXPECT_EQ(lag, i == 3);
+        EXPECT(i == 3 ? ms >= 5000 && ms < 6000 : ms == 0);
+    }
+    buf_done(&page);
+    flow_stop(f);
+}
+
 TEST(scrape, a_broker_that_is_not_scraped_counts_totals_alone)
 {
     struct flow *f = flow_start(NULL);
@@ -207,23 +303,13 @@ TEST(scrape, a_broker_that_is_not_scraped_counts_totals_alone)
 
 enum { MANY = 3000 };
 
-static int lines_with(const struct buf *page, const char *part)
-{
-    int n = 0;
-    for (const char *p = (const char *)page->p; (p = strstr(p, part)); p += strlen(part)) n++;
-    return n;
-}
-
 TEST(scrape, many_groups_are_told_over_many_turns_and_requests_are_served_between_them)
 {
     struct flow *f = flow_start(scraped);
-    char group[32];
     flow_make_topic(f, "T", 1);
     flow_send(f, "T", 0, "", "x");
-    for (int i = 0; i < MANY; i++) {
-        snprintf(group, sizeof group, "G%d", i);
-        commit(f, group, "T", 0, 1);
-    }
+    commit_many(f, "G", MANY);
+    commit(f, "G0", "T", 0, 1);   /* behind them */
     struct look l = {.flow = f, .scrape = {.page = METRIC_PAGE_EMPTY}, .text = BUF_EMPTY};
     sim_call(f->loop, begin_look, &l);
     EXPECT(!l.over);
@@ -238,15 +324,63 @@ TEST(scrape, many_groups_are_told_over_many_turns_and_requests_are_served_betwee
     flow_stop(f);
 }
 
+/* What a look has found so far; how much of it came in one event of the world at most. */
+struct growth {
+    struct look *look;
+    struct metric_walk walks[METRICS_COUNT];
+    size_t samples, most, events;
+};
+
+static size_t new_samples(struct growth *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < METRICS_COUNT; i++)
+        for (struct metric_sample s; metric_page_next(&g->look->scrape.page, (enum metric)i, &g->walks[i], &s);) n++;
+    return n;
+}
+
+static bool grown(void *ctx)
+{
+    struct growth *g = ctx;
+    size_t n = new_samples(g);
+    if (n > g->most) g->most = n;
+    if (n) g->events++;
+    g->samples += n;
+    return g->look->over;
+}
+
+/* Of each of COLLECT_AT_ONCE things a turn tells at most five samples, and a few that are always there. */
+enum { SAMPLES_IN_TURN = 256 * 5 + 100, TOPICS = 600 };
+
+TEST(scrape, no_turn_tells_more_than_its_part_however_much_there_is)
+{
+    struct flow *f = flow_start(scraped);
+    char name[32];
+    for (int i = 0; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "T%d", i);
+        flow_make_topic(f, name, 1);
+        flow_send(f, name, 0, i % 2 ? "TIMER_DELAY_SEC=300" : "", "x");
+        commit(f, "G", name, 0, 0);
+    }
+    sim_run_for(f->sim, 2000);
+    struct look l = {.flow = f, .scrape = {.page = METRIC_PAGE_EMPTY}, .text = BUF_EMPTY};
+    struct growth g = {.look = &l};
+    sim_call(f->loop, begin_look, &l);
+    EXPECT(sim_run_until(f->sim, grown, &g, 10000));
+    EXPECT(g.samples > 5 * TOPICS);   /* the counters of each topic, its lag, what waits */
+    EXPECT(g.events > 10);
+    if (g.most > SAMPLES_IN_TURN) print_error("%zu samples in a turn, of %zu\n", g.most, g.samples);
+    EXPECT(g.most <= SAMPLES_IN_TURN);
+    metric_page_done(&l.scrape.page);
+    flow_stop(f);
+}
+
 TEST(scrape, a_broker_may_stop_while_it_is_looked_at)
 {
     struct flow *f = flow_start(scraped);
-    char group[32];
     flow_make_topic(f, "T", 1);
-    for (int i = 0; i < 700; i++) {
-        snprintf(group, sizeof group, "G%d", i);
-        commit(f, group, "T", 0, 0);
-    }
+    commit_many(f, "G", 700);
+    commit(f, "G0", "T", 0, 0);
     struct look l = {.flow = f, .scrape = {.page = METRIC_PAGE_EMPTY}, .text = BUF_EMPTY};
     sim_call(f->loop, begin_look, &l);
     EXPECT(!l.over);

@@ -12,7 +12,7 @@ enum { ENTRIES_AT_ONCE = 64 };
 /* What a message of the timer topic says of itself. */
 struct timed_message {
     struct slice real_topic;
-    int64_t out_ms;
+    int64_t out_ms, born_ms;
     bool deletes;
 };
 
@@ -23,6 +23,7 @@ static const char *read_message(struct slice record, int64_t queue_offset, struc
     if (!slice_eq(m.topic, SLICE(TIMER_TOPIC)) || m.queue_offset != queue_offset) return "its entry points to another record";
     out->real_topic = properties_get(m.properties, SLICE("REAL_TOPIC"));
     out->deletes = properties_get(m.properties, SLICE("TIMER_DEL_UNIQKEY")).n;
+    out->born_ms = m.born_ms;
     if (!slice_to_i64(properties_get(m.properties, SLICE("TIMER_OUT_MS")), &out->out_ms) || out->out_ms < 0) return "it does not say when it is due";
     return NULL;
 }
@@ -56,11 +57,17 @@ static bool was_delivered(const struct timed *t, const struct timed_message *m)
     return t->lost && timed_full_tick(t, m->out_ms) < t->lost_before_ms;
 }
 
+static void count_wait(struct broker *b, const struct timed_message *m)
+{
+    metric_observe(&b->metrics, METRIC_DELAY_LATENCY, (m->out_ms - m->born_ms) / 1000, LABELS(m->real_topic, SLICE("local"), SLICE("disk")));
+}
+
 /* As long as its slot was not taken it goes there, also when it is due already: what takes it back may be there, too. */
 static void place(struct timed *t, const struct timed_message *m, const struct store_entry *entry)
 {
     int64_t now_tick = timed_full_tick(t, tasks_wall_ms(t->broker->tasks));
     if (entry->queue_offset < t->known_until && (timers_has(t->timers, entry->log_offset) || was_delivered(t, m))) return;
+    count_wait(t->broker, m);
     bool set_back = now_tick < t->read_ms && m->out_ms >= now_tick && m->out_ms < t->read_ms;   /* the clock */
     if (set_back) t->read_ms = timed_full_tick(t, m->out_ms);
     if (timed_full_tick(t, m->out_ms) >= t->read_ms) {

@@ -30,6 +30,15 @@ bool collect_next_names(const struct collector *c, size_t *at, struct slice *fir
     return true;
 }
 
+bool collect_names_again(struct collector *c, size_t moves)
+{
+    if (c->moves == moves) return false;
+    c->moves = moves;
+    c->at = 0;
+    buf_clear(&c->names);
+    return true;
+}
+
 /* --- steps --- */
 
 static enum step_result put_totals(struct collector *c)
@@ -40,7 +49,7 @@ static enum step_result put_totals(struct collector *c)
     return STEP_OVER;
 }
 
-static void put(struct collector *c, enum metric which, const struct slice *labels, int64_t value)
+void collect_put(struct collector *c, enum metric which, const struct slice *labels, int64_t value)
 {
     metric_page_put_for(&c->scrape->page, &c->broker->metrics, which, labels, value);
 }
@@ -50,11 +59,11 @@ static void put_store(struct collector *c)
     struct broker *b = c->broker;
     struct store_counts counts = store_counts(b->store);
     const char *why;
-    if (counts.disk_used_percent >= 0) put(c, METRIC_DISK_USED, NULL, counts.disk_used_percent);
-    if (counts.disk_used_bytes > 0) put(c, METRIC_STORAGE_SIZE, on_disk, counts.disk_used_bytes);
-    put(c, METRIC_WRITABLE, NULL, store_is_writable(b->store, &why));
-    put(c, METRIC_FLUSH_BEHIND, on_disk, store_log_max(b->store) - store_log_flushed(b->store));
-    put(c, METRIC_DISPATCH_BEHIND, on_disk, 0);   /* queue entries are written in the turn of their messages */
+    if (counts.disk_used_percent >= 0) collect_put(c, METRIC_DISK_USED, NULL, counts.disk_used_percent);
+    if (counts.disk_used_bytes > 0) collect_put(c, METRIC_STORAGE_SIZE, on_disk, counts.disk_used_bytes);
+    collect_put(c, METRIC_WRITABLE, NULL, store_is_writable(b->store, &why));
+    collect_put(c, METRIC_FLUSH_BEHIND, on_disk, store_log_max(b->store) - store_log_flushed(b->store));
+    collect_put(c, METRIC_DISPATCH_BEHIND, on_disk, 0);   /* queue entries are written in the turn of their messages */
 }
 
 static void put_syncs(struct collector *c)
@@ -70,23 +79,31 @@ static void put_syncs(struct collector *c)
 static enum step_result put_gauges(struct collector *c)
 {
     struct broker *b = c->broker;
-    put(c, METRIC_BROKER_PERMISSION, NULL, b->cfg->broker.permission);
-    put(c, METRIC_UPTIME, NULL, (tasks_wall_ms(b->tasks) - b->start_ms) / 1000);
+    collect_put(c, METRIC_BROKER_PERMISSION, NULL, b->cfg->broker.permission);
+    collect_put(c, METRIC_UPTIME, NULL, (tasks_wall_ms(b->tasks) - b->start_ms) / 1000);
     put_store(c);
     put_syncs(c);
-    if (b->timers) {
-        int64_t max = store_max_offset(b->store, SLICE("rmq_sys_wheel_timer"), 0), looked_at = b->timer_check.queue_offset;
-        put(c, METRIC_TIMER_ENQUEUE_LAG, on_disk, max > looked_at ? max - looked_at : 0);
-    }
     return STEP_OVER;
+}
+
+bool collect_age(struct collector *c, struct slice topic, int32_t queue_id, int64_t queue_offset, int64_t *out)
+{
+    struct broker *b = c->broker;
+    int64_t ms = store_time_of(b->store, topic, queue_id, queue_offset), age_ms = tasks_wall_ms(b->tasks) - ms;
+    if (ms > 0) *out = age_ms > 0 ? age_ms : 0;
+    return ms > 0 || !store_is_cold(b->store);
 }
 
 static enum step_result put_revive(struct collector *c)
 {
+    struct slice topic;
     char id[16];
     for (int64_t lag; (lag = broker_revive_lag(c->broker, (int32_t)c->at)) >= 0; c->at++) {
+        int64_t age_ms = lag ? -1 : 0, first = broker_revive_first(c->broker, (int32_t)c->at, &topic);
+        if (lag && !collect_age(c, topic, (int32_t)c->at, first, &age_ms)) return STEP_COLD;
         snprintf(id, sizeof id, "%zu", c->at);
-        put(c, METRIC_POP_REVIVE_LAGS, LABELS(slice_text(id)), lag);
+        collect_put(c, METRIC_POP_REVIVE_LAGS, LABELS(slice_text(id)), lag);
+        if (age_ms >= 0) collect_put(c, METRIC_POP_REVIVE_LATENCY, LABELS(slice_text(id)), age_ms);
     }
     return STEP_OVER;
 }
@@ -97,7 +114,7 @@ static enum step_result put_oldest(struct collector *c)
     struct pinned record = {.release = NULL};
     if (store_log_max(b->store) == store_log_min(b->store)) return STEP_OVER;
     err_t e = store_record_at(b->store, store_log_min(b->store), &record);
-    if (!e) put(c, METRIC_RESERVE_TIME, on_disk, tasks_wall_ms(b->tasks) - record_store_ms(record.bytes.p));
+    if (!e) collect_put(c, METRIC_RESERVE_TIME, on_disk, tasks_wall_ms(b->tasks) - record_store_ms(record.bytes.p));
     err_drop(e, "what is not known is left out");
     pin_release(&record);
     return store_is_cold(b->store) ? STEP_COLD : STEP_OVER;
@@ -116,21 +133,19 @@ static enum step_result put_series(struct collector *c)
     return STEP_OVER;
 }
 
-/* Topics are few that hold messages which wait for a time. */
-static void put_waiting(void *ctx, struct slice topic, int64_t count)
-{
-    struct collector *c = ctx;
-    put(c, METRIC_TIMING_MESSAGES, LABELS(topic, on_disk[0], on_disk[1]), count);
-}
-
 static enum step_result put_timing(struct collector *c)
 {
-    timer_metrics_each(c->broker->timer_metrics, put_waiting, c);
-    return STEP_OVER;
+    struct slice topic;
+    int64_t count;
+    while (c->budget-- > 0) {
+        if (!timer_metrics_next(c->broker->timer_metrics, &c->at, &topic, &count)) return STEP_OVER;
+        collect_put(c, METRIC_TIMING_MESSAGES, LABELS(topic, on_disk[0], on_disk[1]), count);
+    }
+    return STEP_AGAIN;
 }
 
 static enum step_result (*const steps[])(struct collector *c) = {
-    put_totals, put_gauges, put_revive, put_oldest, put_series, put_timing, collect_connections, collect_lag,
+    put_totals, put_gauges, put_revive, put_oldest, put_series, collect_timers, collect_wheel, put_timing, collect_connections, collect_lag,
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -139,7 +154,6 @@ enum { STEPS = sizeof steps / sizeof *steps };
 static void done(struct collector *c)
 {
     struct scrape *s = c->scrape;
-    for (size_t i = 0; i < METRICS_COUNT; i++) c->broker->collected_bytes[i] = s->page.lines[i].n;
     c->broker->collector = NULL;
     collector_free(c);
     scrape_done(s);
@@ -171,7 +185,7 @@ static bool wait_for_disk(struct collector *c)
 static void next_step(struct collector *c)
 {
     c->step++;
-    c->at = c->which = 0;
+    c->at = c->which = c->moves = 0;
     buf_clear(&c->names);
 }
 
@@ -198,8 +212,6 @@ void collector_begin(struct broker *b, struct scrape *s)
     c->broker = b;
     c->scrape = s;
     c->reads = COLLECT_READS;
-    for (size_t i = 0; i < METRICS_COUNT; i++)   /* large ones are not moved while they grow */
-        if (b->collected_bytes[i]) buf_reserve(&s->page.lines[i], b->collected_bytes[i] + b->collected_bytes[i] / 16);
     timer_init(&c->next, go_on, c);
     go_on(c);
 }

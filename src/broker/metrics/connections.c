@@ -49,38 +49,62 @@ static void count_group(struct collector *c, const struct member_group *g)
     }
 }
 
-static void copy_names(struct collector *c)
-{
-    const struct map *tables[] = {&c->broker->members.producers, &c->broker->members.consumers};
-    struct map_entry *e;
-    for (size_t i = 0; i < 2; i++)
-        for (size_t at = 0; (e = map_next(tables[i], &at));) collect_put_names(c, i ? SLICE("c") : SLICE("p"), e->key);
-    c->seen.base = c->broker->metrics.base;   /* borrowed */
-    c->seen.limit = c->broker->metrics.limit;
-    c->which = 1;
-}
+/* Where the step is. */
+enum { COPYING_PRODUCERS, COPYING_CONSUMERS, COUNTING, TELLING_PRODUCERS, TELLING_CONSUMERS };
 
-static void put_counted(struct collector *c, enum metric which)
+/* False: there are more. */
+static bool copy_names(struct collector *c)
 {
-    size_t at = 0;
-    metric_page_put_series(&c->scrape->page, &c->seen, which, &at, SIZE_MAX);
+    const struct map *producers = &c->broker->members.producers, *consumers = &c->broker->members.consumers;
+    if (collect_names_again(c, producers->moves + consumers->moves)) c->which = COPYING_PRODUCERS;
+    for (int n = 0; n < COLLECT_NAMES_AT_ONCE; n++) {
+        bool first = c->which == COPYING_PRODUCERS;
+        const struct map_entry *e = map_next(first ? producers : consumers, &c->at);
+        if (e) {
+            collect_put_names(c, first ? SLICE("p") : SLICE("c"), e->key);
+            continue;
+        }
+        c->which++;
+        c->at = 0;
+        if (!first) return true;
+    }
+    return false;
 }
 
 /* A group is counted whole in one turn. */
-enum step_result collect_connections(struct collector *c)
+static bool count_groups(struct collector *c)
 {
+    struct members *m = &c->broker->members;
     struct slice kind, name;
-    if (!metrics_are_broken_down(&c->broker->metrics)) return STEP_OVER;
-    if (!c->which) copy_names(c);
-    while (c->budget > 0 && collect_next_names(c, &c->at, &kind, &name)) {
-        struct members *m = &c->broker->members;
+    while (c->budget-- > 0) {
+        if (!collect_next_names(c, &c->at, &kind, &name)) return true;
         const struct member_group *g = slice_eq(kind, SLICE("c")) ? members_consumers(m, name) : members_producers(m, name);
-        c->budget--;
         if (g) count_group(c, g);
     }
-    if (c->at < c->names.n) return STEP_AGAIN;
-    put_counted(c, METRIC_PRODUCERS);
-    put_counted(c, METRIC_CONSUMERS);
+    return false;
+}
+
+static bool tell(struct collector *c)
+{
+    enum metric which = c->which == TELLING_PRODUCERS ? METRIC_PRODUCERS : METRIC_CONSUMERS;
+    if (c->budget <= 0 || metric_page_put_series(&c->scrape->page, &c->seen, which, &c->at, (size_t)c->budget)) return false;
+    return true;
+}
+
+/* The labels of the broker. */
+static void borrow_labels(struct collector *c)
+{
+    c->seen.base = c->broker->metrics.base;
+    c->seen.limit = c->broker->metrics.limit;
+}
+
+enum step_result collect_connections(struct collector *c)
+{
+    if (!metrics_are_broken_down(&c->broker->metrics)) return STEP_OVER;
+    if (c->which < COUNTING && !copy_names(c)) return STEP_AGAIN;
+    borrow_labels(c);
+    for (; c->which <= TELLING_CONSUMERS; c->which++, c->at = 0)
+        if (c->which == COUNTING ? !count_groups(c) : !tell(c)) return STEP_AGAIN;
     c->seen.base = NULL;
     return STEP_OVER;
 }

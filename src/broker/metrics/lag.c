@@ -174,18 +174,26 @@ static enum step_result look(struct collector *c)
     return STEP_OVER;
 }
 
-static void copy_names(struct collector *c)
+bool collect_lag_names(struct collector *c)
 {
     const struct group_offsets *g;
-    for (size_t at = 0; (g = offsets_next(c->broker->offsets, &at));)
+    collect_names_again(c, offsets_moves(c->broker->offsets));
+    for (int n = 0; n < COLLECT_NAMES_AT_ONCE; n++) {
+        g = offsets_next(c->broker->offsets, &c->at);
+        if (!g) return true;
         if (offsets_has_committed(g) && !topic_name_is_retry(g->topic)) collect_put_names(c, g->topic, g->group);
-    c->which = 1;
+    }
+    return false;
 }
 
 enum step_result collect_lag(struct collector *c)
 {
     struct slice topic, group;
-    if (!c->which) copy_names(c);
+    if (!c->which) {
+        if (!collect_lag_names(c)) return STEP_AGAIN;
+        c->which = 1;
+        c->at = 0;
+    }
     while (c->lag || collect_next_names(c, &c->at, &topic, &group)) {
         if (!c->lag) begin(c, topic, group);
         enum step_result r = look(c);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "codec/properties.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +256,13 @@ void pop_group_gone(struct pop *p, struct slice group)
 }
 
 int64_t pop_revive_lag(const struct pop *p, int32_t queue_id) { return revive_log_lag_of(p, queue_id); }
+
+int64_t pop_revive_first(const struct pop *p, int32_t queue_id, struct slice *out_topic)
+{
+    assert(queue_id >= 0 && queue_id < p->revive_queue_count);
+    *out_topic = slice_text(p->revive_topic);
+    return p->revive_queues[queue_id].committed + 1;
+}
 
 size_t pop_in_flight(const struct pop *p, struct slice topic, struct slice group, int32_t queue_id)
 {

@@ -32,6 +32,7 @@ void pop_group_gone(struct pop *p, struct slice group);
 void pop_show(const struct pop *p);
 /* Messages of a queue of the revive topic that are not passed yet; -1: there is no such queue. */
 int64_t pop_revive_lag(const struct pop *p, int32_t queue_id);
+int64_t pop_revive_first(const struct pop *p, int32_t queue_id, struct slice *out_topic);
 /* Messages of the queue that the group has out. */
 size_t pop_in_flight(const struct pop *p, struct slice topic, struct slice group, int32_t queue_id);
 
