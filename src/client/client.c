@@ -1,6 +1,8 @@
 #include "client/options.h"
 #include "client/state.h"
 
+#include "codec/properties.h"
+#include "codec/record.h"
 #include "codec/requests.h"
 #include "os/file.h"
 #include "os/network.h"
@@ -189,9 +191,35 @@ static void handle_reset(struct sky_client *c, struct call *call)
     call_reply_ok(call);
 }
 
+/* The first producer of the group that can say; the broker asks again when there is none. */
+static void ask_members(struct sky_client *c, struct call *call, const struct check_transaction_header *h, const struct message *half)
+{
+    struct slice group = properties_get(half->properties, SLICE("PGROUP"));
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->check && slice_eq(slice_text(m->group), group) && m->ops->check(m, call->conn, h, half)) return;
+    }
+    log_warn("transaction.not_checked group=\"%.*s\" why=\"no producer here has a function for it\"", SLICE_ARG(group));
+}
+
+static void handle_check(struct sky_client *c, struct call *call)
+{
+    struct check_transaction_header h;
+    struct message half;
+    err_t e = header_decode(&check_transaction_kind, call->frame, &h);
+    if (!e && record_read(call->body, &half) != RECORD_WHOLE) e = err_new(ERR_BODY, "the half message cannot be read");
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    ask_members(c, call, &h, &half);
+    call_reply_ok(call);
+}
+
 static void handle(void *ctx, struct call *call)
 {
     switch (call->code) {
+    case REQUEST_CHECK_TRANSACTION_STATE: handle_check(ctx, call); return;
     case REQUEST_RESET_CONSUMER_CLIENT_OFFSET: handle_reset(ctx, call); return;
     case REQUEST_NOTIFY_CONSUMER_IDS_CHANGED: handle_members_changed(ctx, call); return;
     default: call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));

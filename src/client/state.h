@@ -12,6 +12,7 @@
 #include "client/route.h"
 #include "codec/body_heartbeat.h"
 #include "codec/body_stats.h"
+#include "codec/message.h"
 #include "codec/message_id.h"
 #include "net/loop.h"
 #include "os/random.h"
@@ -64,6 +65,8 @@ struct member_ops {
     void (*members_changed)(struct member *m);
     /* An administrator set offsets of its group. */
     void (*offsets_reset)(struct member *m, struct slice topic, const struct offset_table *offsets);
+    /* A broker asks what became of a half message of its group. False: it cannot say. NULL: it never can. */
+    bool (*check)(struct member *m, struct rpc_conn *conn, const struct check_transaction_header *h, const struct message *half);
     /* Field of the good-bye that its group belongs into. */
     bool produces;
 };

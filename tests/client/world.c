@@ -44,7 +44,7 @@ static bool is_over(void *client) { return client_is_over(client); }
 
 static void end_client(struct world *w, struct sky_client *c)
 {
-    client_shutdown_begin(c, NULL, NULL);
+    client_shutdown_begin(c, NULL, NULL);   /* or it was before */
     EXPECT(sim_run_until(w->sim, is_over, c, LIMIT_MS));
 }
 
