@@ -180,6 +180,17 @@ SKY_API void sky_producer_options_set_avoid_slow(struct sky_producer_options *o,
 /* Of a topic that the server makes when it is not there: 1 to 65,536 queues; default 4. */
 SKY_API struct sky_error *sky_producer_options_set_new_topic_queues(struct sky_producer_options *o, int32_t queues) SKY_MUST_CHECK;
 
+enum sky_transaction {
+    SKY_TRANSACTION_UNKNOWN = 0,   /* the server asks later */
+    SKY_TRANSACTION_COMMIT = 1,    /* the message is delivered */
+    SKY_TRANSACTION_ROLLBACK = 2   /* it never is */
+};
+/* A server asks what became of the transaction of a half message: its end did not arrive in time. Any producer of the group may be asked,
+ * after a restart too. Runs on a callback thread. */
+typedef enum sky_transaction sky_check_fn(void *user, const struct sky_message *m);
+/* Needed for transactions. */
+SKY_API void sky_producer_options_set_transaction_check(struct sky_producer_options *o, sky_check_fn *check, void *user);
+
 /* Announces the producer to brokers as they become known. Errors: SKY_INVALID, SKY_CLOSED. Thread: any. */
 SKY_API struct sky_error *sky_producer_open(struct sky_client *c, const struct sky_producer_options *o, struct sky_producer **out) SKY_MUST_CHECK;
 /* Asks for the route of a topic, and connects, so that the first send does not wait for it. Waits at most the client's request timeout
@@ -256,6 +267,15 @@ SKY_API struct sky_error *sky_producer_send_batch(struct sky_producer *p, const 
 SKY_API struct sky_error *sky_producer_send_batch_async(struct sky_producer *p, const struct sky_message *const *messages, size_t count,
                                                         const struct sky_send_options *o, sky_sent_fn *sent, void *user) SKY_MUST_CHECK;
 
+/* A message of a transaction: stored, and not delivered until it is committed. It cannot be delayed. */
+SKY_API struct sky_error *sky_producer_send_half(struct sky_producer *p, const struct sky_message *m, const struct sky_send_options *o,
+                                                 struct sky_receipt **out) SKY_MUST_CHECK;
+SKY_API struct sky_error *sky_producer_send_half_async(struct sky_producer *p, const struct sky_message *m, const struct sky_send_options *o,
+                                                       sky_sent_fn *sent, void *user) SKY_MUST_CHECK;
+/* Ends the transaction of that half message, whose receipt it is. Returns before the server has it; when it gets lost, the server asks.
+ * Errors: SKY_INVALID (no receipt of a half message), SKY_CLOSED. Thread: any. */
+SKY_API struct sky_error *sky_producer_end_transaction(struct sky_producer *p, const struct sky_receipt *half, enum sky_transaction outcome) SKY_MUST_CHECK;
+
 /* What a producer did since it was opened. */
 struct sky_producer_statistics {
     size_t size;                 /* set it to sizeof(struct sky_producer_statistics) */
@@ -294,6 +314,9 @@ SKY_API struct sky_push_consumer_options *sky_push_consumer_options_new(const ch
 SKY_API void sky_push_consumer_options_free(struct sky_push_consumer_options *o);
 /* true: each member gets every message, none is tried again, and how far it is stays in a file of this machine. Default false. */
 SKY_API void sky_push_consumer_options_set_broadcast(struct sky_push_consumer_options *o, bool broadcast);
+/* Where that file lies: FOLDER/CLIENT/GROUP/offsets.json, as the original's. Default $HOME/.rocketmq_offsets. A client that is to find it
+ * again needs a name (sky_client_options_set_instance). */
+SKY_API struct sky_error *sky_push_consumer_options_set_offset_folder(struct sky_push_consumer_options *o, const char *folder) SKY_MUST_CHECK;
 /* true: messages of a queue come one after the other, each only when the one before it succeeded. Default false. Thread of all setters: one. */
 SKY_API void sky_push_consumer_options_set_ordered(struct sky_push_consumer_options *o, bool ordered);
 /* Where a group begins that never consumed the topic; time_ms for SKY_START_AT_TIME. Default SKY_START_LAST. */

@@ -156,6 +156,57 @@ private:
     detail::handle<sky_producer, sky_producer_free> h_;
 };
 
+class push_consumer_options {
+public:
+    explicit push_consumer_options(const std::string &group) : h_(sky_push_consumer_options_new(group.c_str())) {}
+    sky_push_consumer_options *get() const noexcept { return h_.get(); }
+
+private:
+    detail::handle<sky_push_consumer_options, sky_push_consumer_options_free> h_;
+};
+
+class push_consumer {
+public:
+    // Runs on the consumer's threads; what it throws counts as SKY_CONSUME_LATER.
+    using consume = std::function<sky_consumed(sky_consume_context *x, const sky_message *const *messages, size_t count)>;
+
+    push_consumer(const client &c, const push_consumer_options &o, consume f) : f_(new consume(std::move(f)))
+    {
+        sky_push_consumer *p;
+        check(sky_push_consumer_open(c.get(), o.get(), on_messages, f_.get(), &p));
+        h_.reset(p);
+    }
+    void subscribe(const std::string &topic, const std::string &tags = "*") { check(sky_push_consumer_subscribe(h_.get(), topic.c_str(), tags.c_str())); }
+    void subscribe_sql(const std::string &topic, const std::string &expression)
+    {
+        check(sky_push_consumer_subscribe_sql(h_.get(), topic.c_str(), expression.c_str()));
+    }
+    void unsubscribe(const std::string &topic) { check(sky_push_consumer_unsubscribe(h_.get(), topic.c_str())); }
+    void suspend(bool suspended) { check(sky_push_consumer_suspend(h_.get(), suspended)); }
+    void shutdown() { check(sky_push_consumer_shutdown(h_.get())); }
+    sky_push_consumer *get() const noexcept { return h_.get(); }
+
+private:
+    static sky_consumed on_messages(void *user, sky_consume_context *x, const sky_message *const *messages, size_t count)
+    {
+        try {
+            return (*static_cast<consume *>(user))(x, messages, count);
+        } catch (...) {
+            return SKY_CONSUME_LATER;
+        }
+    }
+    std::unique_ptr<consume> f_;   // outlives the handle below
+    detail::handle<sky_push_consumer, sky_push_consumer_free> h_;
+};
+
+// The bytes of a message that came.
+inline std::string body(const sky_message *m)
+{
+    size_t bytes;
+    const void *p = sky_message_body(m, &bytes);
+    return std::string(static_cast<const char *>(p), bytes);
+}
+
 }
 
 #endif

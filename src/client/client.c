@@ -1,7 +1,10 @@
 #include "client/options.h"
 #include "client/state.h"
 
+#include "codec/properties.h"
+#include "codec/record.h"
 #include "codec/requests.h"
+#include "os/file.h"
 #include "os/network.h"
 #include "os/process.h"
 
@@ -159,9 +162,65 @@ static void handle_members_changed(struct sky_client *c, struct call *call)
     call_reply_ok(call);
 }
 
+/* {"offsetTable":{{…}:5}}, or a list of flat objects where an administrator's program is not in Java. */
+static err_t read_offsets(struct slice body, struct arena *arena, struct offset_table *out)
+{
+    err_t e = bean_decode(&offset_table_bean, body, arena, "offsets", out);
+    if (!e) return NULL;
+    err_drop(e, "it may be the other form");
+    return bean_decode(&offset_list_bean, body, arena, "offsets", out);
+}
+
+static void handle_reset(struct sky_client *c, struct call *call)
+{
+    struct reset_offset_header h;
+    struct arena arena = ARENA_EMPTY;
+    struct offset_table offsets;
+    err_t e = header_decode(&reset_offset_kind, call->frame, &h);
+    if (!e) e = read_offsets(call->body, &arena, &offsets);
+    if (e) {
+        arena_done(&arena);
+        call_fail(call, e);
+        return;
+    }
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->offsets_reset && !m->leaving && slice_eq(slice_text(m->group), h.group)) m->ops->offsets_reset(m, h.topic, &offsets);
+    }
+    arena_done(&arena);
+    call_reply_ok(call);
+}
+
+/* The first producer of the group that can say; the broker asks again when there is none. */
+static void ask_members(struct sky_client *c, struct call *call, const struct check_transaction_header *h, const struct message *half)
+{
+    struct slice group = properties_get(half->properties, SLICE("PGROUP"));
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->check && slice_eq(slice_text(m->group), group) && m->ops->check(m, call->conn, h, half)) return;
+    }
+    log_warn("transaction.not_checked group=\"%.*s\" why=\"no producer here has a function for it\"", SLICE_ARG(group));
+}
+
+static void handle_check(struct sky_client *c, struct call *call)
+{
+    struct check_transaction_header h;
+    struct message half;
+    err_t e = header_decode(&check_transaction_kind, call->frame, &h);
+    if (!e && record_read(call->body, &half) != RECORD_WHOLE) e = err_new(ERR_BODY, "the half message cannot be read");
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    ask_members(c, call, &h, &half);
+    call_reply_ok(call);
+}
+
 static void handle(void *ctx, struct call *call)
 {
     switch (call->code) {
+    case REQUEST_CHECK_TRANSACTION_STATE: handle_check(ctx, call); return;
+    case REQUEST_RESET_CONSUMER_CLIENT_OFFSET: handle_reset(ctx, call); return;
     case REQUEST_NOTIFY_CONSUMER_IDS_CHANGED: handle_members_changed(ctx, call); return;
     default: call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
     }
@@ -180,6 +239,7 @@ static struct sky_client *make(const struct sky_client_options *o, struct loop *
     client_options_copy(o, &c->options);
     c->loop = loop;
     c->tasks = rpc_tasks(loop);
+    c->fs = fs_real();
     c->sink = (struct log_sink){o->log ? (enum log_level)o->log_level : LOG_SILENT, pass_line, c};
     c->service = (struct rpc_service){.handle = handle, .ctx = c};
     c->begin.deliver = begin;
@@ -235,6 +295,8 @@ struct sky_error *client_open_on(const struct sky_client_options *o, struct loop
     *out = c;
     return NULL;
 }
+
+void client_use_fs(struct sky_client *c, struct fs *fs) { c->fs = fs; }
 
 static void use_sink(void *ctx)
 {

@@ -9,11 +9,14 @@
 
 #include <skylark/skylark.h>
 
+struct fs;
 struct loop;
 
 /* As sky_client_open(), on a loop that is there: callbacks run on the loop's workers, lines go to the log of the process, and functions
  * that wait must not be called. `seed` makes its choices repeat. */
 struct sky_error *client_open_on(const struct sky_client_options *o, struct loop *loop, uint64_t seed, struct sky_client **out) SKY_MUST_CHECK;
+/* Its files are on that disk, and not on this machine's. Before anything else is made of it. */
+void client_use_fs(struct sky_client *c, struct fs *fs);
 /* Begins what the functions without `begin` wait for. `done` runs on the loop; NULL: nobody cares. Only the first one that shuts
  * something down is told. */
 void client_shutdown_begin(struct sky_client *c, void (*done)(void *ctx), void *ctx);

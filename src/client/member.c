@@ -26,6 +26,7 @@ static void over(struct member *m)
     void *ctx = m->over_ctx;
     struct sky_client *c = m->client;
     list_remove(&m->node);
+    if (m->ops->gone) m->ops->gone(m);
     event_set(&m->over);   /* who waits for it may free m now */
     if (done) done(ctx);
     client_settle(c);

@@ -69,7 +69,7 @@ struct sky_error *sky_client_options_set_name_servers(struct sky_client_options 
 
 struct sky_error *sky_client_options_set_instance(struct sky_client_options *o, const char *name)
 {
-    if (!name || !*name || strlen(name) > 200) return error_new(SKY_INVALID, 0, "the name of an instance has 1 to 200 bytes");
+    if (!name || !*name || strlen(name) > 200 || strchr(name, '/')) return error_new(SKY_INVALID, 0, "the name of an instance has 1 to 200 bytes, and no '/'");
     option_text(name, &o->instance);
     return NULL;
 }

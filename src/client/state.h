@@ -11,6 +11,8 @@
 #include "client/names.h"
 #include "client/route.h"
 #include "codec/body_heartbeat.h"
+#include "codec/body_stats.h"
+#include "codec/message.h"
 #include "codec/message_id.h"
 #include "net/loop.h"
 #include "os/random.h"
@@ -53,12 +55,18 @@ struct member_ops {
     void (*describe)(const struct member *m, struct arena *arena, struct heartbeat *h);
     /* Whether all that was begun has ended; asked when it is leaving, again whenever it calls member_settle(). */
     bool (*is_idle)(const struct member *m);
+    /* The last that happens to it on the loop. NULL: nothing to be done. */
+    void (*gone)(struct member *m);
     /* It is known to the loop; it begins its end. NULL: nothing to be done. */
     void (*join)(struct member *m);
     void (*leave)(struct member *m);
     /* The route of a topic is another one; a server says that others joined or left its group. NULL: it does not care. */
     void (*route_changed)(struct member *m, struct slice topic);
     void (*members_changed)(struct member *m);
+    /* An administrator set offsets of its group. */
+    void (*offsets_reset)(struct member *m, struct slice topic, const struct offset_table *offsets);
+    /* A broker asks what became of a half message of its group. False: it cannot say. NULL: it never can. */
+    bool (*check)(struct member *m, struct rpc_conn *conn, const struct check_transaction_header *h, const struct message *half);
     /* Field of the good-bye that its group belongs into. */
     bool produces;
 };
@@ -71,6 +79,7 @@ struct sky_client {
     struct tasks *tasks;
     struct thread *thread;       /* NULL when the loop is somebody else's */
     struct pool *callbacks;
+    struct fs *fs;
     struct log_sink sink;
     struct lock gate;            /* around a question whether something is closing, and the letter that follows */
     bool closing;                /* guarded by the gate */

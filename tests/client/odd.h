@@ -7,6 +7,7 @@
 #include "client/client.h"
 #include "codec/header.h"
 #include "codec/requests.h"
+#include "kit/sim_fs.h"
 #include "kit/sim_loop.h"
 #include "kit/test.h"
 #include "rpc/rpc.h"
@@ -30,6 +31,8 @@ struct odd_pull {
     struct slice topic;          /* borrows from the frame */
     int32_t queue_id;
     int64_t queue_offset;
+    int32_t sys_flag;
+    int64_t commit_offset;
     struct frame *frame;
 };
 
@@ -53,6 +56,15 @@ struct odd_broker {
     int64_t max_offset, offset_of_time, asked_time;
     struct odd_pull pulls[ODD_PULLS_MAX];
     size_t pull_count;
+    int64_t stored;              /* messages in queue 0 of "Orders", from offset 0 */
+    size_t body_bytes;
+    int back_script;             /* how 36 is answered: a code, or ODD_SILENT */
+    size_t backs;
+    int32_t back_levels[ODD_PULLS_MAX];
+    bool grants;                 /* locks */
+    size_t locks, unlocks;
+    int64_t told_offset;         /* the last one committed for that queue; -1 none */
+    struct rpc_conn *conn;       /* the last one that sent a heartbeat */
 };
 
 struct odd {
@@ -64,6 +76,7 @@ struct odd {
     int names_script;            /* ODD_SILENT: says nothing */
     size_t route_requests, other_requests;
     struct odd_broker broker[ODD_BROKERS];
+    struct sim_fs *disk;         /* of the client */
     struct sky_client *client;
     struct sky_producer *producer;
     struct sky_producer_options *options;   /* of the producer, before odd_producer() */

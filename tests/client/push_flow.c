@@ -92,6 +92,13 @@ TEST(push, of_broadcast_members_each_gets_everything)
     sim_run_for(w->sim, 20000);
     world_each(w, 0, 50, 2);
     EXPECT_EQ(w->members[0].count, 50);
+    world_leave(&w->members[1]);                   /* how far it is stays on its disk */
+    world_send(w, 50, 30, NULL);
+    world_await(w, 130);
+    world_join(w, 1, NULL);
+    world_await(w, 160);
+    sim_run_for(w->sim, 20000);
+    world_each(w, 0, 80, 2);
     world_stop(w);
 }
 
@@ -115,55 +122,6 @@ TEST(push, an_allocation_of_the_users_own_decides)
     EXPECT_EQ(w->count, 10);
     for (size_t i = 0; i < w->count; i++) EXPECT(w->got[i].queue_id == CLUSTER_QUEUES - 1 && strcmp(w->got[i].broker, "broker-b") == 0);
     world_stop(w);
-}
-
-/* --- where a group begins --- */
-
-/* What the broker was asked for: the first pull of the queue of that topic. */
-static int64_t first_pull(const struct odd_broker *b, const char *topic)
-{
-    for (size_t i = 0; i < b->pull_count; i++)
-        if (slice_eq(b->pulls[i].topic, slice_text(topic)) && b->pulls[i].queue_id == 0) return b->pulls[i].queue_offset;
-    return -1;
-}
-
-static enum sky_consumed take_nothing(void *user, struct sky_consume_context *x, const struct sky_message *const *messages, size_t count)
-{
-    (void)user, (void)x, (void)messages, (void)count;
-    return SKY_CONSUMED;
-}
-
-static struct sky_push_consumer *odd_consumer(struct odd *o, struct sky_push_consumer_options *how)
-{
-    struct sky_push_consumer *p;
-    SKY_OKAY(sky_push_consumer_open(o->client, how, take_nothing, NULL, &p));
-    SKY_OKAY(sky_push_consumer_subscribe(p, "Orders", NULL));
-    sim_run_for(o->sim, 5000);
-    return p;
-}
-
-TEST(push, a_group_begins_where_it_committed_or_else_where_it_is_told_and_its_retries_at_the_first)
-{
-    static const struct {
-        enum sky_start start;
-        int64_t committed, orders, retries;
-    } rows[] = {{SKY_START_FIRST, -1, 0, 0}, {SKY_START_LAST, -1, 77, 0}, {SKY_START_AT_TIME, -1, 55, 77}, {SKY_START_LAST, 33, 33, 33}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct odd *o = odd_start(1);
-        o->broker[0].committed = rows[i].committed;
-        o->broker[0].max_offset = 77;
-        o->broker[0].offset_of_time = 55;
-        struct sky_push_consumer_options *how = sky_push_consumer_options_new("takers");
-        SKY_OKAY(sky_push_consumer_options_set_start(how, rows[i].start, 1700000000000));
-        struct sky_push_consumer *p = odd_consumer(o, how);
-        EXPECT_EQ(first_pull(&o->broker[0], "Orders"), rows[i].orders);
-        EXPECT_EQ(first_pull(&o->broker[0], "%RETRY%takers"), rows[i].retries);
-        if (rows[i].start == SKY_START_AT_TIME) EXPECT_EQ(o->broker[0].asked_time, 1700000000000);
-        odd_shutdown(o);
-        sky_push_consumer_free(p);
-        sky_push_consumer_options_free(how);
-        odd_stop(o);
-    }
 }
 
 /* --- failures --- */

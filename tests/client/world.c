@@ -44,7 +44,7 @@ static bool is_over(void *client) { return client_is_over(client); }
 
 static void end_client(struct world *w, struct sky_client *c)
 {
-    client_shutdown_begin(c, NULL, NULL);
+    client_shutdown_begin(c, NULL, NULL);   /* or it was before */
     EXPECT(sim_run_until(w->sim, is_over, c, LIMIT_MS));
 }
 
@@ -53,13 +53,15 @@ void world_leave(struct member_of_group *m)
     end_client(m->world, m->client);
     sky_push_consumer_free(m->consumer);
     sky_client_free(m->client);
-    *m = (struct member_of_group){.world = m->world, .count = m->count};
+    *m = (struct member_of_group){.world = m->world, .count = m->count, .disk = m->disk};
 }
 
 void world_stop(struct world *w)
 {
     for (int i = 0; i < WORLD_CONSUMERS; i++)
         if (w->members[i].client) world_leave(&w->members[i]);
+    for (int i = 0; i < WORLD_CONSUMERS; i++)
+        if (w->members[i].disk) sim_fs_free(w->members[i].disk);
     end_client(w, w->client);
     sky_producer_free(w->producer);
     sky_client_free(w->client);
@@ -121,7 +123,9 @@ struct member_of_group *world_join(struct world *w, int number, const char *tags
     struct member_of_group *m = &w->members[number];
     char ip[16];
     snprintf(ip, sizeof ip, "10.0.9.%c", '1' + number);
-    *m = (struct member_of_group){.world = w, .number = number, .behave = m->behave, .more = m->more, .client = open_client(w, ip, number)};
+    *m = (struct member_of_group){.world = w, .number = number, .behave = m->behave, .more = m->more, .disk = m->disk, .client = open_client(w, ip, number)};
+    if (!m->disk) m->disk = sim_fs_new((uint64_t)number + 70);
+    client_use_fs(m->client, sim_fs_disk(m->disk));
     SKY_OKAY(sky_push_consumer_open(m->client, w->options, consume, m, &m->consumer));
     SKY_OKAY(sky_push_consumer_subscribe(m->consumer, "Orders", tags));
     return m;

@@ -23,6 +23,7 @@ struct got {
 struct member_of_group {
     struct world *world;
     int number;
+    struct sim_fs *disk;         /* stays when the member leaves */
     struct sky_client *client;
     struct sky_push_consumer *consumer;
     size_t count;

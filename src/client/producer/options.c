@@ -75,6 +75,12 @@ struct sky_error *sky_producer_options_set_new_topic_queues(struct sky_producer_
     return option_i32("new_topic_queues", queues, 1, 65536, &o->new_topic_queues);
 }
 
+void sky_producer_options_set_transaction_check(struct sky_producer_options *o, sky_check_fn *check, void *user)
+{
+    o->check = check;
+    o->check_user = user;
+}
+
 /* --- of one send --- */
 
 struct sky_send_options *sky_send_options_new(void) { return must_zero(sizeof(struct sky_send_options)); }

@@ -10,4 +10,8 @@ struct sky_error *sending_of(struct sky_producer *p, const struct sky_message *m
 struct sky_error *sending_of_batch(struct sky_producer *p, const struct sky_message *const *messages, size_t count,
                                    const struct sky_send_options *o, struct sending **out) SKY_MUST_CHECK;
 
+/* --- producer.c: on its way; both free s when they fail --- */
+struct sky_error *sending_wait(struct sending *s, struct sky_receipt **out) SKY_MUST_CHECK;
+struct sky_error *sending_later(struct sending *s, sky_sent_fn *sent, void *user) SKY_MUST_CHECK;
+
 #endif

@@ -23,7 +23,7 @@ static bool is_idle(const struct member *m)
     return !p->under_way && !p->preloading;
 }
 
-static const struct member_ops ops = {.describe = describe, .is_idle = is_idle, .produces = true};
+static const struct member_ops ops = {.describe = describe, .is_idle = is_idle, .check = producer_check, .produces = true};
 
 static void producer_free(struct sky_producer *p)
 {
@@ -113,7 +113,7 @@ static struct sky_error *launch(struct sending *s, int64_t until_ms)
 
 /* --- sending --- */
 
-static struct sky_error *send_and_wait(struct sending *s, struct sky_receipt **out)
+struct sky_error *sending_wait(struct sending *s, struct sky_receipt **out)
 {
     struct event event;
     int64_t begun_ms = process_mono_us() / 1000, until_ms = begun_ms + s->timeout_ms;
@@ -139,7 +139,7 @@ struct sky_error *sky_producer_send(struct sky_producer *p, const struct sky_mes
 {
     struct sending *s;
     struct sky_error *e = sending_of(p, m, o, &s);
-    return e ? e : send_and_wait(s, out);
+    return e ? e : sending_wait(s, out);
 }
 
 struct sky_error *sky_producer_send_batch(struct sky_producer *p, const struct sky_message *const *messages, size_t count,
@@ -147,10 +147,10 @@ struct sky_error *sky_producer_send_batch(struct sky_producer *p, const struct s
 {
     struct sending *s;
     struct sky_error *e = sending_of_batch(p, messages, count, o, &s);
-    return e ? e : send_and_wait(s, out);
+    return e ? e : sending_wait(s, out);
 }
 
-static struct sky_error *send_later(struct sending *s, sky_sent_fn *sent, void *user)
+struct sky_error *sending_later(struct sending *s, sky_sent_fn *sent, void *user)
 {
     s->sent = sent;
     s->user = user;
@@ -162,7 +162,7 @@ struct sky_error *sky_producer_send_async(struct sky_producer *p, const struct s
 {
     struct sending *s;
     struct sky_error *e = sending_of(p, m, o, &s);
-    return e ? e : send_later(s, sent, user);
+    return e ? e : sending_later(s, sent, user);
 }
 
 struct sky_error *sky_producer_send_batch_async(struct sky_producer *p, const struct sky_message *const *messages, size_t count,
@@ -170,7 +170,7 @@ struct sky_error *sky_producer_send_batch_async(struct sky_producer *p, const st
 {
     struct sending *s;
     struct sky_error *e = sending_of_batch(p, messages, count, o, &s);
-    return e ? e : send_later(s, sent, user);
+    return e ? e : sending_later(s, sent, user);
 }
 
 struct sky_error *sky_producer_send_oneway(struct sky_producer *p, const struct sky_message *m, const struct sky_send_options *o)

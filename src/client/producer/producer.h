@@ -25,6 +25,8 @@ struct sky_producer_options {
     int64_t max_pending_bytes;
     bool avoid_slow;
     int32_t new_topic_queues;
+    sky_check_fn *check;         /* NULL: questions about transactions are not answered */
+    void *check_user;
 };
 
 struct sky_send_options {
@@ -64,6 +66,7 @@ struct sending {
     size_t id_at;                /* room for its UNIQ_KEY in `properties` */
     size_t *id_places;           /* likewise of each message of a batch, in `body` */
     bool oneway;
+    bool half;                   /* of a transaction */
     int64_t bytes;               /* that count as under way */
     struct buf ids;              /* UNIQ_KEY, of a batch joined by commas */
 
@@ -87,10 +90,24 @@ struct sending {
 void sending_begin(struct mail *mail);
 void sending_free(struct sending *s);
 
+/* --- transaction.c --- */
+
+/* A broker asks by that connection about a half message. False: this producer cannot answer. */
+bool producer_check(struct member *m, struct rpc_conn *conn, const struct check_transaction_header *h, const struct message *half);
+
 /* --- receipt.c --- */
 
 /* Reads the answer to a send. Errors: PROTOCOL; what the server refused. */
 struct sky_error *receipt_read(const struct sending *s, const struct frame *f, struct sky_receipt **out) SKY_MUST_CHECK;
+
+/* Where a half message lies, and what it is called; texts are its own. */
+struct half_place {
+    char *topic, *message_id, *transaction_id;
+    int64_t queue_offset, log_offset;
+};
+void half_place_done(struct half_place *h);
+/* Errors: INVALID: it is no half message's. */
+struct sky_error *receipt_half(const struct sky_receipt *r, struct half_place *out) SKY_MUST_CHECK;
 
 /* --- options.c --- */
 void send_options_copy(const struct sky_send_options *from, struct sky_send_options *to);

@@ -5,6 +5,7 @@
 struct sky_receipt {
     enum sky_stored stored;
     char *message_id, *offset_id, *broker, *recall_handle;
+    char *topic, *transaction_id;   /* of a half message; NULL of others */
     int32_t queue_id;
     int64_t queue_offset;
     int32_t tries;
@@ -17,6 +18,8 @@ void sky_receipt_free(struct sky_receipt *r)
     free(r->offset_id);
     free(r->broker);
     free(r->recall_handle);
+    free(r->topic);
+    free(r->transaction_id);
     free(r);
 }
 
@@ -53,6 +56,21 @@ struct sky_error *receipt_read(const struct sending *s, const struct frame *f, s
         .stored = stored, .message_id = must_dup(buf_slice(&s->ids)), .offset_id = must_dup(h.msg_id), .broker = must_strdup(s->broker),
         .recall_handle = h.recall_handle.n ? must_dup(h.recall_handle) : NULL, .queue_id = h.queue_id, .queue_offset = h.queue_offset, .tries = s->tries,
     };
+    if (s->half) {
+        r->topic = must_strdup(s->topic_name);
+        r->transaction_id = h.transaction_id.n ? must_dup(h.transaction_id) : must_strdup(r->message_id);
+    }
     *out = r;
+    return NULL;
+}
+
+struct sky_error *receipt_half(const struct sky_receipt *r, struct half_place *out)
+{
+    struct addr host;
+    int64_t log_offset;
+    if (!r->topic) return error_new(SKY_INVALID, 0, "it is not the receipt of a half message");
+    err_t e = offset_id_parse(slice_text(r->offset_id), &host, &log_offset);
+    if (e) return sky_error_from(err_in(e, "the place of the half message"));
+    *out = (struct half_place){must_strdup(r->topic), must_strdup(r->message_id), must_strdup(r->transaction_id), r->queue_offset, log_offset};
     return NULL;
 }

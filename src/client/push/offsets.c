@@ -11,11 +11,22 @@ void offset_note(struct work_queue *q, int64_t offset, bool force)
     if (force || offset > q->commit_offset) q->commit_offset = offset;
 }
 
+static struct message_queue name_of(const struct work_queue *q)
+{
+    return (struct message_queue){.topic = slice_text(q->topic), .broker = slice_text(q->broker), .queue_id = q->id};
+}
+
 void offset_tell(const struct work_queue *q)
 {
-    const struct sky_push_consumer *p = q->consumer;
+    struct sky_push_consumer *p = q->consumer;
     struct slice address = routes_address(client_of(p), slice_text(q->broker), 0);
-    if (q->commit_offset < 0 || p->options.broadcast || !address.p) return;
+    struct message_queue name = name_of(q);
+    if (q->commit_offset < 0) return;
+    if (p->options.broadcast) {
+        local_put(&p->local, &name, q->commit_offset);
+        return;
+    }
+    if (!address.p) return;
     struct update_offset_header h = {.consumer_group = slice_text(p->options.group), .topic = slice_text(q->topic), .queue_id = q->id,
                                      .commit_offset = q->commit_offset, .bname = slice_text(q->broker)};
     struct rpc_request r = {.code = REQUEST_UPDATE_CONSUMER_OFFSET, .kind = &update_offset_kind, .header = &h, .timeout_ms = OFFSET_TIMEOUT_MS};
@@ -109,8 +120,11 @@ static void on_committed(void *ctx, err_t e, const struct rpc_reply *reply)
 void offset_begin(struct work_queue *q)
 {
     const struct sky_push_consumer_options *o = &q->consumer->options;
+    struct message_queue name = name_of(q);
     if (o->broadcast) {
-        ask_start(q);
+        q->commit_offset = local_get(&q->consumer->local, &name);
+        if (q->commit_offset >= 0) begin_at(q, q->commit_offset);
+        else ask_start(q);
         return;
     }
     struct query_offset_header h = {.consumer_group = slice_text(o->group), .topic = slice_text(q->topic), .queue_id = q->id, .bname = slice_text(q->broker)};

@@ -17,7 +17,15 @@ void sky_push_consumer_options_free(struct sky_push_consumer_options *o)
 {
     if (!o) return;
     free(o->group);
+    free(o->offset_folder);
     free(o);
+}
+
+struct sky_error *sky_push_consumer_options_set_offset_folder(struct sky_push_consumer_options *o, const char *folder)
+{
+    if (!folder || !*folder) return error_new(SKY_INVALID, 0, "the folder for offsets needs a name");
+    option_text(folder, &o->offset_folder);
+    return NULL;
 }
 
 void sky_push_consumer_options_set_broadcast(struct sky_push_consumer_options *o, bool broadcast) { o->broadcast = broadcast; }

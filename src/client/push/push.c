@@ -244,9 +244,36 @@ static void on_expire(void *ctx)
 
 static struct sky_push_consumer *consumer_of(const struct member *m) { return LIST_OWNER(m, struct sky_push_consumer, member); }
 
+static void on_offsets(struct local_offsets *l)
+{
+    struct sky_push_consumer *p = LIST_OWNER(l, struct sky_push_consumer, local);
+    rebalance_later(p, 0);
+    push_settle(p);
+}
+
+static void open_offsets(struct sky_push_consumer *p)
+{
+    const char *home = getenv("HOME");
+    struct buf folder = BUF_EMPTY;
+    if (p->options.offset_folder) buf_put_text(&folder, p->options.offset_folder);
+    else buf_printf(&folder, "%s/.rocketmq_offsets", home && *home ? home : ".");
+    buf_put_u8(&folder, 0);
+    push_busy(p);
+    local_open(&p->local, client_of(p)->fs, tasks_of(p), (const char *)folder.p, client_of(p)->id, p->options.group, on_offsets);
+    buf_done(&folder);
+}
+
+static void on_saved(struct saver_waiter *w, err_t e)
+{
+    struct sky_push_consumer *p = LIST_OWNER(w, struct sky_push_consumer, saved);
+    err_drop(e, "it is logged, and tried again when the file is closed");
+    push_settle(p);
+}
+
 static void join(struct member *m)
 {
     struct sky_push_consumer *p = consumer_of(m);
+    if (p->options.broadcast) open_offsets(p);
     struct tasks *t = tasks_of(p);
     timer_start(t, &p->rebalance, REBALANCE_MS);
     timer_start(t, &p->persist, FIRST_PERSIST_MS);
@@ -277,6 +304,10 @@ static void finish(struct sky_push_consumer *p)
 {
     p->finished = true;
     LIST_EACH(&p->queues, node) queue_drop(LIST_OWNER(node, struct work_queue, node));
+    if (!p->local.path) return;
+    p->saved.done = on_saved;
+    push_busy(p);
+    saver_wait(&p->local.saver, &p->saved);
 }
 
 static bool is_idle(const struct member *m)
@@ -285,6 +316,8 @@ static bool is_idle(const struct member *m)
     if (!p->busy && !p->finished) finish(p);
     return !p->busy;
 }
+
+static void gone(struct member *m) { local_close(&consumer_of(m)->local); }
 
 static void describe(const struct member *m, struct arena *arena, struct heartbeat *h)
 {
@@ -309,7 +342,22 @@ static void route_changed(struct member *m, struct slice topic)
 
 static void members_changed(struct member *m) { rebalance_later(consumer_of(m), 0); }
 
-static const struct member_ops ops = {.describe = describe, .is_idle = is_idle, .join = join, .leave = leave, .route_changed = route_changed,
+/* Each queue that was set begins anew: the broker is told, and asked again when the queue is taken again. */
+static void offsets_reset(struct member *m, struct slice topic, const struct offset_table *offsets)
+{
+    struct sky_push_consumer *p = consumer_of(m);
+    for (size_t i = 0; i < offsets->queues.count; i++) {
+        const struct queue_offset_row *r = &offsets->queues.items[i];
+        struct work_queue *q = queue_find(p, r->queue.topic, r->queue.broker, r->queue.queue_id);
+        if (!q || !slice_eq(r->queue.topic, topic) || r->offset < 0) continue;
+        log_info("queue.reset topic=\"%s\" broker=\"%s\" queue=%d offset=%lld", q->topic, q->broker, q->id, (long long)r->offset);
+        offset_note(q, r->offset, true);
+        queue_drop(q);
+    }
+    rebalance_later(p, 0);
+}
+
+static const struct member_ops ops = {.offsets_reset = offsets_reset, .gone = gone, .describe = describe, .is_idle = is_idle, .join = join, .leave = leave, .route_changed = route_changed,
                                       .members_changed = members_changed};
 
 /* --- life --- */
@@ -326,6 +374,7 @@ static void push_free(struct sky_push_consumer *p)
     subs_free(&p->gone_subs);
     lock_done(&p->numbers);
     free(p->options.group);
+    free(p->options.offset_folder);
     member_done(&p->member);
     free(p);
 }
@@ -335,6 +384,7 @@ static struct sky_push_consumer *push_new(const struct sky_push_consumer_options
     struct sky_push_consumer *p = must_zero(sizeof *p);
     p->options = *o;
     p->options.group = must_strdup(o->group);
+    p->options.offset_folder = o->offset_folder ? must_strdup(o->offset_folder) : NULL;
     p->consume = consume;
     p->user = user;
     atomic_init(&p->stopping, false);

@@ -7,6 +7,7 @@
 #define SKYLARK_CLIENT_PUSH_H
 
 #include "client/push/held.h"
+#include "client/push/local.h"
 #include "client/state.h"
 #include "codec/body_subscription.h"
 
@@ -21,6 +22,7 @@ struct sky_push_consumer_options {
     int32_t queue_messages, queue_mib, queue_span;
     int32_t topic_messages, topic_mib;   /* 0: no such limit */
     int32_t max_reconsume_times;         /* -1: the default */
+    char *offset_folder;                 /* NULL: below the home of the user */
     int64_t consume_timeout_ms;
     enum sky_allocation allocation;
     sky_allocate_fn *allocate;
@@ -80,6 +82,8 @@ struct sky_push_consumer {
     struct list queues;
     struct list again;           /* messages that are tried again here, later */
     struct timer rebalance, persist, relock, expire;
+    struct local_offsets local;  /* of broadcasting */
+    struct saver_waiter saved;   /* waits at the end */
     size_t busy;                 /* jobs and requests that must end before it is over */
     bool suspended;
     bool finished;               /* said how far it is, and gave all queues back */
@@ -111,7 +115,7 @@ struct work_queue *queue_find(struct sky_push_consumer *p, struct slice topic, s
 /* --- offsets.c --- */
 /* Finds where the queue begins, and then pulls; gives the queue back when that cannot be found. */
 void offset_begin(struct work_queue *q);
-/* Tells the server how far the queue is; no answer is waited for. */
+/* Tells the server how far the queue is, without waiting for an answer; or the file, of broadcasting. */
 void offset_tell(const struct work_queue *q);
 /* Never goes back, unless `force`. */
 void offset_note(struct work_queue *q, int64_t offset, bool force);

@@ -243,6 +243,7 @@ void rebalance_topic(struct topic_sub *s)
         return;
     }
     struct slice address = any_address(client_of(p), t);
+    if (p->options.broadcast && !p->local.is_loaded) return;   /* goes on when it is */
     if (p->options.broadcast) take_all(s, t);
     else if (address.p) ask_members(s, address);
     else rebalance_later(p, UNBALANCED_MS);
