@@ -137,6 +137,17 @@ SKY_API const char *sky_message_keys(const struct sky_message *m);
 SKY_API const char *sky_message_property(const struct sky_message *m, const char *name);
 SKY_API int32_t sky_message_flag(const struct sky_message *m);
 
+/* Of a message that was received; of one of your own NULL, 0, or -1. */
+SKY_API const char *sky_message_id(const struct sky_message *m);          /* the one its sender was told */
+SKY_API const char *sky_message_broker(const struct sky_message *m);
+SKY_API int32_t sky_message_queue_id(const struct sky_message *m);
+SKY_API int64_t sky_message_queue_offset(const struct sky_message *m);
+SKY_API int64_t sky_message_born_ms(const struct sky_message *m);
+SKY_API int64_t sky_message_stored_ms(const struct sky_message *m);
+SKY_API const char *sky_message_born_host(const struct sky_message *m);   /* "10.0.0.7:51234" */
+/* How many times it was consumed before without success. */
+SKY_API int32_t sky_message_reconsume_times(const struct sky_message *m);
+
 /* --- producers --- */
 
 struct sky_producer;
@@ -256,6 +267,101 @@ struct sky_producer_statistics {
 };
 /* Errors: SKY_INVALID (size). Thread: any. */
 SKY_API struct sky_error *sky_producer_get_statistics(const struct sky_producer *p, struct sky_producer_statistics *out) SKY_MUST_CHECK;
+
+/* --- push consumers: messages come to a callback --- */
+
+struct sky_push_consumer;
+struct sky_push_consumer_options;
+
+enum sky_start {
+    SKY_START_LAST = 0,          /* with what comes from now on */
+    SKY_START_FIRST = 1,         /* with the oldest message there is */
+    SKY_START_AT_TIME = 2        /* with what was stored at a time or later */
+};
+
+enum sky_allocation {
+    SKY_ALLOCATE_AVERAGE = 0,    /* runs of neighbouring queues */
+    SKY_ALLOCATE_CIRCLE = 1,     /* one in turn */
+    SKY_ALLOCATE_HASH = 2        /* who comes or goes moves few queues */
+};
+/* Chooses which queues of a topic this client has: sets mine[i]. All lists are sorted; self is the place of this client. All members of a
+ * group must choose alike. Runs on the client's network thread: must not block. */
+typedef void sky_allocate_fn(void *user, const char *topic, const char *const *clients, size_t client_count, size_t self,
+                             const struct sky_queue *queues, size_t count, bool *mine);
+
+/* The consumer group: its members share the work, of whatever language they are. NULL or a wrong name: refused by …_open(). */
+SKY_API struct sky_push_consumer_options *sky_push_consumer_options_new(const char *group);
+SKY_API void sky_push_consumer_options_free(struct sky_push_consumer_options *o);
+/* true: each member gets every message, none is tried again, and how far it is stays in a file of this machine. Default false. */
+SKY_API void sky_push_consumer_options_set_broadcast(struct sky_push_consumer_options *o, bool broadcast);
+/* true: messages of a queue come one after the other, each only when the one before it succeeded. Default false. Thread of all setters: one. */
+SKY_API void sky_push_consumer_options_set_ordered(struct sky_push_consumer_options *o, bool ordered);
+/* Where a group begins that never consumed the topic; time_ms for SKY_START_AT_TIME. Default SKY_START_LAST. */
+SKY_API struct sky_error *sky_push_consumer_options_set_start(struct sky_push_consumer_options *o, enum sky_start start, int64_t time_ms) SKY_MUST_CHECK;
+/* Threads that run the callback: 1 to 1,000; default 20. */
+SKY_API struct sky_error *sky_push_consumer_options_set_threads(struct sky_push_consumer_options *o, int32_t threads) SKY_MUST_CHECK;
+/* At most so many messages in one call of the callback: 1 to 1,024; default 1. */
+SKY_API struct sky_error *sky_push_consumer_options_set_batch(struct sky_push_consumer_options *o, int32_t messages) SKY_MUST_CHECK;
+/* At most so many in one answer of a broker: 1 to 1,024; default 32. */
+SKY_API struct sky_error *sky_push_consumer_options_set_pull_batch(struct sky_push_consumer_options *o, int32_t messages) SKY_MUST_CHECK;
+/* What of one queue may wait here before no more is fetched: messages (1 to 65,535; 1,000), MiB (1 to 1,024; 100), distance of the oldest
+ * and the newest (1 to 65,535; 2,000; not for ordered ones). */
+SKY_API struct sky_error *sky_push_consumer_options_set_queue_limits(struct sky_push_consumer_options *o, int32_t messages, int32_t mib, int32_t span) SKY_MUST_CHECK;
+/* The same for all queues of a topic that this member has: messages, MiB; 0: no such limit, the default. */
+SKY_API struct sky_error *sky_push_consumer_options_set_topic_limits(struct sky_push_consumer_options *o, int32_t messages, int32_t mib) SKY_MUST_CHECK;
+/* Failures after which a message becomes a dead letter: 0 to 2^31-1, -1 the default: 16, and no limit for ordered ones. */
+SKY_API struct sky_error *sky_push_consumer_options_set_max_reconsume_times(struct sky_push_consumer_options *o, int32_t times) SKY_MUST_CHECK;
+/* A message whose callback runs longer counts as failed: 1,000 to 86,400,000; default 900,000. */
+SKY_API struct sky_error *sky_push_consumer_options_set_consume_timeout_ms(struct sky_push_consumer_options *o, int64_t ms) SKY_MUST_CHECK;
+/* Default SKY_ALLOCATE_AVERAGE. */
+SKY_API struct sky_error *sky_push_consumer_options_set_allocation(struct sky_push_consumer_options *o, enum sky_allocation how) SKY_MUST_CHECK;
+SKY_API void sky_push_consumer_options_set_allocator(struct sky_push_consumer_options *o, sky_allocate_fn *allocate, void *user);
+
+enum sky_consumed {
+    SKY_CONSUMED = 0,
+    SKY_CONSUME_LATER = 1        /* failed: comes again later; ordered: the queue waits and then begins with it */
+};
+/* More about one call of the callback; only during it. */
+struct sky_consume_context;
+/* Of several messages only the first so many succeeded, though the callback returns SKY_CONSUMED. Not for ordered ones. */
+SKY_API void sky_consume_context_set_consumed(struct sky_consume_context *x, size_t count);
+/* When it comes again: a level of the server; 0, the default: later with each failure; below 0: never, it is a dead letter. */
+SKY_API void sky_consume_context_set_delay_level(struct sky_consume_context *x, int32_t level);
+/* How long an ordered queue waits after SKY_CONSUME_LATER: 10 to 30,000; default 1,000. */
+SKY_API struct sky_error *sky_consume_context_set_suspend_ms(struct sky_consume_context *x, int64_t ms) SKY_MUST_CHECK;
+
+/* Messages of one queue, in its order. They belong to the library and live until it returns. Runs on a thread of the consumer. */
+typedef enum sky_consumed sky_consume_fn(void *user, struct sky_consume_context *x, const struct sky_message *const *messages, size_t count);
+
+/* Announces the consumer. Nothing comes before it subscribes. Errors: SKY_INVALID, SKY_CLOSED, SKY_INTERNAL (no threads). Thread: any. */
+SKY_API struct sky_error *sky_push_consumer_open(struct sky_client *c, const struct sky_push_consumer_options *o, sky_consume_fn *consume,
+                                                 void *user, struct sky_push_consumer **out) SKY_MUST_CHECK;
+/* Messages of a topic whose tag is one of "a || b"; NULL or "*": all. A second call for a topic replaces the first. All members of a group
+ * must subscribe alike. Errors: SKY_INVALID, SKY_CLOSED. Thread: any. */
+SKY_API struct sky_error *sky_push_consumer_subscribe(struct sky_push_consumer *p, const char *topic, const char *tags) SKY_MUST_CHECK;
+/* Those whose properties fulfil an SQL92 expression: "colour = 'green' and size > 3". The servers judge it: when it is wrong nothing comes,
+ * and the log says why. */
+SKY_API struct sky_error *sky_push_consumer_subscribe_sql(struct sky_push_consumer *p, const char *topic, const char *expression) SKY_MUST_CHECK;
+SKY_API struct sky_error *sky_push_consumer_unsubscribe(struct sky_push_consumer *p, const char *topic) SKY_MUST_CHECK;
+/* Fetches nothing more, until it is resumed. */
+SKY_API struct sky_error *sky_push_consumer_suspend(struct sky_push_consumer *p, bool suspended) SKY_MUST_CHECK;
+/* Fetches nothing more; callbacks that run end, messages that wait here are left to others; how far it is is told to the servers. Waits for
+ * it. Errors: SKY_STATE. Thread: any. */
+SKY_API struct sky_error *sky_push_consumer_shutdown(struct sky_push_consumer *p) SKY_MUST_CHECK;
+/* Shuts down first, if that was not done. Not in a callback. Thread: one. */
+SKY_API void sky_push_consumer_free(struct sky_push_consumer *p);
+
+struct sky_push_consumer_statistics {
+    size_t size;                 /* set it to sizeof(struct sky_push_consumer_statistics) */
+    int64_t consumed;            /* messages whose callback succeeded */
+    int64_t failed;              /* messages whose callback did not */
+    int64_t pulled;              /* messages that came */
+    int64_t queues;              /* that this member has now */
+    int64_t waiting_messages;    /* that came and are not done */
+    int64_t waiting_bytes;
+};
+/* Errors: SKY_INVALID (size). Thread: any. */
+SKY_API struct sky_error *sky_push_consumer_get_statistics(const struct sky_push_consumer *p, struct sky_push_consumer_statistics *out) SKY_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #include "client/options.h"
 #include "client/state.h"
 
+#include "codec/requests.h"
 #include "os/network.h"
 #include "os/process.h"
 
@@ -84,21 +85,11 @@ void client_settle(struct sky_client *c)
     tasks_post(c->tasks, &c->teardown);
 }
 
-/* Whoever shuts down a member from now on finds that it is closing. */
-static void close_member(struct member *m)
-{
-    lock_take(&m->client->gate);
-    m->closing = true;
-    lock_give(&m->client->gate);
-    m->leaving = true;
-    member_settle(m);
-}
-
 static void end(struct mail *mail)
 {
     struct sky_client *c = LIST_OWNER(mail, struct sky_client, end);
     c->leaving = true;
-    LIST_EACH(&c->members, node) close_member(LIST_OWNER(node, struct member, node));
+    LIST_EACH(&c->members, node) member_leave(LIST_OWNER(node, struct member, node));
     client_settle(c);
 }
 
@@ -143,11 +134,67 @@ static void begin(struct mail *mail)
     log_info("client.started id=\"%s\" version=" SKY_VERSION, c->id);
 }
 
-/* Requests of brokers that nobody here answers yet. */
-static void refuse(void *ctx, struct call *call)
+/* --- what brokers ask --- */
+
+void client_route_changed(struct sky_client *c, struct slice topic)
 {
-    (void)ctx;
-    call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->route_changed) m->ops->route_changed(m, topic);
+    }
+}
+
+static void handle_members_changed(struct sky_client *c, struct call *call)
+{
+    struct notify_consumer_ids_header h;
+    err_t e = header_decode(&notify_consumer_ids_kind, call->frame, &h);
+    if (e) {
+        call_fail(call, e);
+        return;
+    }
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->members_changed && slice_eq(slice_text(m->group), h.consumer_group)) m->ops->members_changed(m);
+    }
+    call_reply_ok(call);
+}
+
+/* {"offsetTable":{{…}:5}}, or a list of flat objects where an administrator's program is not in Java. */
+static err_t read_offsets(struct slice body, struct arena *arena, struct offset_table *out)
+{
+    err_t e = bean_decode(&offset_table_bean, body, arena, "offsets", out);
+    if (!e) return NULL;
+    err_drop(e, "it may be the other form");
+    return bean_decode(&offset_list_bean, body, arena, "offsets", out);
+}
+
+static void handle_reset(struct sky_client *c, struct call *call)
+{
+    struct reset_offset_header h;
+    struct arena arena = ARENA_EMPTY;
+    struct offset_table offsets;
+    err_t e = header_decode(&reset_offset_kind, call->frame, &h);
+    if (!e) e = read_offsets(call->body, &arena, &offsets);
+    if (e) {
+        arena_done(&arena);
+        call_fail(call, e);
+        return;
+    }
+    LIST_EACH(&c->members, node) {
+        struct member *m = LIST_OWNER(node, struct member, node);
+        if (m->ops->offsets_reset && !m->leaving && slice_eq(slice_text(m->group), h.group)) m->ops->offsets_reset(m, h.topic, &offsets);
+    }
+    arena_done(&arena);
+    call_reply_ok(call);
+}
+
+static void handle(void *ctx, struct call *call)
+{
+    switch (call->code) {
+    case REQUEST_RESET_CONSUMER_CLIENT_OFFSET: handle_reset(ctx, call); return;
+    case REQUEST_NOTIFY_CONSUMER_IDS_CHANGED: handle_members_changed(ctx, call); return;
+    default: call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
+    }
 }
 
 static void pass_line(void *ctx, enum log_level level, const char *line)
@@ -164,7 +211,7 @@ static struct sky_client *make(const struct sky_client_options *o, struct loop *
     c->loop = loop;
     c->tasks = rpc_tasks(loop);
     c->sink = (struct log_sink){o->log ? (enum log_level)o->log_level : LOG_SILENT, pass_line, c};
-    c->service = (struct rpc_service){.handle = refuse, .ctx = c};
+    c->service = (struct rpc_service){.handle = handle, .ctx = c};
     c->begin.deliver = begin;
     c->end.deliver = end;
     c->teardown.deliver = teardown;
@@ -230,6 +277,11 @@ static void run(void *ctx)
     struct sky_client *c = ctx;
     use_sink(c);
     real_loop_run(c->loop);
+}
+
+err_t client_pool(struct sky_client *c, const char *name, int threads, struct pool **out)
+{
+    return pool_new(c->tasks, name, c->thread ? threads : 0, use_sink, c, out);
 }
 
 static err_t start_threads(struct sky_client *c)

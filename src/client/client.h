@@ -22,6 +22,9 @@ void producer_shutdown_begin(struct sky_producer *p, void (*done)(void *ctx), vo
 bool client_is_over(const struct sky_client *c);
 bool producer_is_over(const struct sky_producer *p);
 
+void push_consumer_shutdown_begin(struct sky_push_consumer *p, void (*done)(void *ctx), void *ctx);
+bool push_consumer_is_over(const struct sky_push_consumer *p);
+
 /* Takes e. */
 struct sky_error *sky_error_from(err_t e);
 

@@ -6,6 +6,7 @@ static void begin(struct mail *mail)
 {
     struct member *m = LIST_OWNER(mail, struct member, begin);
     list_add(&m->client->members, &m->node);
+    if (m->ops->join) m->ops->join(m);
     heartbeat_soon(m->client);
 }
 
@@ -42,20 +43,26 @@ void member_settle(struct member *m)
     if (!m->goodbyes) over(m);
 }
 
-static void leave(struct mail *mail)
+void member_leave(struct member *m)
 {
-    struct member *m = LIST_OWNER(mail, struct member, end);
+    lock_take(&m->client->gate);
+    m->closing = true;
+    lock_give(&m->client->gate);
+    if (m->ops->leave && !m->leaving) m->ops->leave(m);
     m->leaving = true;
     member_settle(m);
 }
 
-err_t member_open(struct member *m, struct sky_client *c, const struct member_ops *ops, const char *group)
+static void leave(struct mail *mail) { member_leave(LIST_OWNER(mail, struct member, end)); }
+
+void member_init(struct member *m, struct sky_client *c, const struct member_ops *ops, const char *group)
 {
     *m = (struct member){.client = client_ref(c), .ops = ops, .group = must_strdup(group), .begin.deliver = begin, .end.deliver = leave};
     list_node_init(&m->node);
     event_init(&m->over);
-    return client_post(c, NULL, &m->begin) ? NULL : err_new(ERR_CLOSED, NULL);
 }
+
+err_t member_open(struct member *m) { return client_post(m->client, NULL, &m->begin) ? NULL : err_new(ERR_CLOSED, "the client is shut down"); }
 
 void member_done(struct member *m)
 {

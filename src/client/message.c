@@ -1,6 +1,7 @@
 #include "client/message.h"
 
 #include "client/state.h"
+#include "codec/compress.h"
 #include "codec/properties.h"
 #include "codec/record.h"
 #include "meta/names.h"
@@ -32,6 +33,12 @@ struct sky_message *sky_message_new(const char *topic, const void *body, size_t 
 void sky_message_free(struct sky_message *m)
 {
     if (!m) return;
+    if (m->arrival) {
+        free(m->arrival->id);
+        free(m->arrival->broker);
+        free(m->arrival->born_host);
+        free(m->arrival);
+    }
     map_done_with(&m->properties, free);
     buf_done(&m->body);
     free(m->topic);
@@ -155,4 +162,65 @@ struct sky_message *message_copy(const struct sky_message *m)
     copy->flag = m->flag;
     copy->dont_wait = m->dont_wait;
     return copy;
+}
+
+/* --- received --- */
+
+enum { OPENED_MAX_BYTES = 64 << 20 };
+
+const char *sky_message_id(const struct sky_message *m) { return m->arrival ? m->arrival->id : NULL; }
+const char *sky_message_broker(const struct sky_message *m) { return m->arrival ? m->arrival->broker : NULL; }
+int32_t sky_message_queue_id(const struct sky_message *m) { return m->arrival ? m->arrival->queue_id : -1; }
+int64_t sky_message_queue_offset(const struct sky_message *m) { return m->arrival ? m->arrival->queue_offset : -1; }
+int64_t sky_message_born_ms(const struct sky_message *m) { return m->arrival ? m->arrival->born_ms : 0; }
+int64_t sky_message_stored_ms(const struct sky_message *m) { return m->arrival ? m->arrival->stored_ms : 0; }
+const char *sky_message_born_host(const struct sky_message *m) { return m->arrival ? m->arrival->born_host : NULL; }
+int32_t sky_message_reconsume_times(const struct sky_message *m) { return m->arrival ? m->arrival->reconsume_times : 0; }
+
+static char *id_of(const struct message *m)
+{
+    char id[MESSAGE_ID_TEXT];
+    struct slice own = properties_get(m->properties, SLICE("UNIQ_KEY"));
+    if (own.n) return must_dup(own);
+    offset_id_format(&m->store_host, m->log_offset, id);
+    return must_strdup(id);
+}
+
+static void put_properties(struct sky_message *out, struct slice text)
+{
+    struct slice name, value;
+    while (properties_next(&text, &name, &value)) free(map_put(&out->properties, name, must_dup(value)));
+}
+
+struct sky_message *message_received(const struct message *m, const char *broker)
+{
+    char host[ADDR_TEXT_MAX];
+    struct slice first = properties_get(m->properties, SLICE("RETRY_TOPIC"));
+    struct sky_message *out = must_zero(sizeof *out);
+    out->topic = must_dup(topic_name_is_retry(m->topic) && first.n ? first : m->topic);
+    out->flag = m->flag;
+    buf_put_slice(&out->body, m->body);
+    put_properties(out, m->properties);
+    out->arrival = must_zero(sizeof *out->arrival);
+    *out->arrival = (struct arrival){
+        .id = id_of(m), .broker = must_strdup(broker), .born_host = must_strdup(addr_format(&m->born_host, host)), .queue_id = m->queue_id,
+        .queue_offset = m->queue_offset, .log_offset = m->log_offset, .born_ms = m->born_ms, .stored_ms = m->store_ms,
+        .reconsume_times = m->reconsume_times, .sys_flag = m->sys_flag,
+    };
+    return out;
+}
+
+void message_open(struct sky_message *m)
+{
+    struct buf opened = BUF_EMPTY;
+    if (!(m->arrival->sys_flag & SYS_FLAG_COMPRESSED)) return;
+    err_t e = decompress_body(m->arrival->sys_flag, buf_slice(&m->body), OPENED_MAX_BYTES, &opened);
+    m->arrival->sys_flag &= ~SYS_FLAG_COMPRESSED;
+    if (e) {
+        log_warn("message.not_opened id=%s why=\"%s\"", m->arrival->id, err_text(e));
+        err_free(e);
+        return;
+    }
+    buf_done(&m->body);
+    m->body = opened;
 }

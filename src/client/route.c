@@ -2,6 +2,7 @@
 
 #include "client/state.h"
 #include "codec/requests.h"
+#include "meta/names.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -230,6 +231,7 @@ static err_t apply(struct topic_state *t, struct slice body, bool borrowed)
     if (e) goto out;
     topic_swap(t, &fresh);
     t->known = true;
+    client_route_changed(t->client, slice_text(t->name));
     log_info("route.changed topic=\"%s\" brokers=%zu queues=%zu borrowed=%d", t->name, t->route.brokers.count, t->count, borrowed);
 out:
     arena_done(&fresh.arena);
@@ -287,7 +289,8 @@ static void on_route(void *ctx, err_t e, const struct rpc_reply *reply)
         ask(t, DEFAULT_TOPIC, on_default_route);
         return;
     }
-    if (failed && !t->client->ending && !(t->borrowed && sky_error_code(failed) == SKY_NO_ROUTE))
+    bool expected = sky_error_code(failed) == SKY_NO_ROUTE && (t->borrowed || topic_name_is_retry(slice_text(t->name)));
+    if (failed && !t->client->ending && !expected)
         log_warn("route.failed topic=\"%s\" error=%s text=\"%s\"", t->name, sky_code_name(sky_error_code(failed)), sky_error_text(failed));
     tell(t, failed);
 }

@@ -11,6 +11,7 @@
 #include "client/names.h"
 #include "client/route.h"
 #include "codec/body_heartbeat.h"
+#include "codec/body_stats.h"
 #include "codec/message_id.h"
 #include "net/loop.h"
 #include "os/random.h"
@@ -53,6 +54,14 @@ struct member_ops {
     void (*describe)(const struct member *m, struct arena *arena, struct heartbeat *h);
     /* Whether all that was begun has ended; asked when it is leaving, again whenever it calls member_settle(). */
     bool (*is_idle)(const struct member *m);
+    /* It is known to the loop; it begins its end. NULL: nothing to be done. */
+    void (*join)(struct member *m);
+    void (*leave)(struct member *m);
+    /* The route of a topic is another one; a server says that others joined or left its group. NULL: it does not care. */
+    void (*route_changed)(struct member *m, struct slice topic);
+    void (*members_changed)(struct member *m);
+    /* An administrator set offsets of its group. */
+    void (*offsets_reset)(struct member *m, struct slice topic, const struct offset_table *offsets);
     /* Field of the good-bye that its group belongs into. */
     bool produces;
 };
@@ -89,6 +98,10 @@ struct sky_client {
 struct sky_client *client_ref(struct sky_client *c);
 /* With the last one: joins the threads and frees. Thread: any but the client's own. */
 void client_unref(struct sky_client *c);
+/* A pool for callbacks of one member; on a loop of somebody else, its workers. Errors: INTERNAL. Thread: any. */
+err_t client_pool(struct sky_client *c, const char *name, int threads, struct pool **out) MUST_CHECK;
+/* The route of a topic is another one now. */
+void client_route_changed(struct sky_client *c, struct slice topic);
 /* Whether the caller is a callback thread of the client. Thread: any. */
 bool client_is_callback(const struct sky_client *c);
 /* Posts a letter unless the member (NULL: the client alone) is closing. Thread: any. */
@@ -101,8 +114,11 @@ void client_settle(struct sky_client *c);
 
 /* --- members: member.c --- */
 
+void member_init(struct member *m, struct sky_client *c, const struct member_ops *ops, const char *group);
 /* The member is known to the loop from now on. Errors: CLOSED. Thread: any. */
-err_t member_open(struct member *m, struct sky_client *c, const struct member_ops *ops, const char *group) MUST_CHECK;
+err_t member_open(struct member *m) MUST_CHECK;
+/* It takes no more calls, and begins its end. Thread: loop. */
+void member_leave(struct member *m);
 /* Memory of one that never began, or is over. */
 void member_done(struct member *m);
 /* Begins its end; `done` is told only when this is the first one. Thread: any. */

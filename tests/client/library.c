@@ -156,6 +156,66 @@ TEST(library, shutdowns_from_several_threads_return_when_every_callback_has_run)
     }
 }
 
+/* --- consumers --- */
+
+enum { CONSUMED = 500 };
+
+struct taker {
+    struct sky_push_consumer *consumer;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int fine, late, states, most, inside;
+};
+
+/* Fails each message once; tries what a callback may not. */
+static enum sky_consumed take(void *user, struct sky_consume_context *x, const struct sky_message *const *messages, size_t count)
+{
+    struct taker *t = user;
+    bool again = sky_message_reconsume_times(messages[0]) > 0;
+    EXPECT_EQ(count, 1);
+    sky_consume_context_set_delay_level(x, 1);
+    pthread_mutex_lock(&t->lock);
+    if (++t->inside > t->most) t->most = t->inside;
+    *(again ? &t->fine : &t->late) += 1;
+    pthread_cond_broadcast(&t->changed);
+    while (t->most < 3) pthread_cond_wait(&t->changed, &t->lock);   /* several threads are at it */
+    t->inside--;
+    pthread_mutex_unlock(&t->lock);
+    if (!again && code(sky_push_consumer_shutdown(t->consumer)) == SKY_STATE) __atomic_fetch_add(&t->states, 1, __ATOMIC_RELAXED);
+    return again ? SKY_CONSUMED : SKY_CONSUME_LATER;
+}
+
+TEST(library, a_consumer_gets_what_failed_again_on_several_threads)
+{
+    struct sky_client *c = open_client(getenv("NAMESRV"), 1);
+    struct sky_producer *p = open_producer(c, 1000);
+    struct taker t = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct sky_push_consumer_options *o = sky_push_consumer_options_new("library_takers");
+    struct sky_message *m = sky_message_new("LibraryConsumed", "hello", 5);
+    for (int i = 0; i < CONSUMED; i++) OKAY(sky_producer_send_async(p, m, NULL, NULL, NULL));
+    sky_message_free(m);
+    sky_producer_free(p);
+    OKAY(sky_push_consumer_options_set_start(o, SKY_START_FIRST, 0));
+    OKAY(sky_push_consumer_options_set_threads(o, 3));
+    pthread_mutex_lock(&t.lock);                      /* until the callback knows its consumer */
+    OKAY(sky_push_consumer_open(c, o, take, &t, &t.consumer));
+    sky_push_consumer_options_free(o);
+    OKAY(sky_push_consumer_subscribe(t.consumer, "LibraryConsumed", NULL));
+    while (t.fine < CONSUMED) pthread_cond_wait(&t.changed, &t.lock);
+    pthread_mutex_unlock(&t.lock);
+    OKAY(sky_push_consumer_shutdown(t.consumer));
+    struct sky_push_consumer_statistics s = {.size = sizeof s};
+    OKAY(sky_push_consumer_get_statistics(t.consumer, &s));
+    EXPECT_EQ(t.late, CONSUMED);
+    EXPECT_EQ(t.states, CONSUMED);
+    EXPECT_EQ(t.most, 3);
+    EXPECT_EQ(s.consumed, CONSUMED);
+    EXPECT_EQ(s.failed, CONSUMED);
+    EXPECT_EQ(s.queues, 0);
+    sky_push_consumer_free(t.consumer);
+    sky_client_free(c);
+}
+
 /* --- the process it lives in --- */
 
 TEST(library, signals_of_the_process_stay_as_they_were)

@@ -1,6 +1,8 @@
 #include "client/odd.h"
 
+#include "codec/body_queue.h"
 #include "codec/body_route.h"
+#include "codec/record.h"
 #include "os/tasks.h"
 
 #include <stdio.h>
@@ -106,14 +108,121 @@ static void take_send(struct odd_broker *b, struct call *call)
     }
 }
 
+static void put_record(const struct odd_broker *b, int64_t offset, struct buf *out)
+{
+    struct buf body = BUF_EMPTY;
+    memset(buf_take(&body, b->body_bytes), 'x', b->body_bytes);
+    struct message m = {.topic = SLICE("Orders"), .body = buf_slice(&body), .properties = SLICE("TAGS\1red\2UNIQ_KEY\1id\2")};
+    struct record_place place = {.log_offset = 1000 + offset, .queue_offset = offset, .store_host = &m.born_host};
+    size_t size = record_size(&m, &m.born_host);
+    record_encode(&m, &place, size, buf_take(out, size));
+    buf_done(&body);
+}
+
+static void answer_pull(struct odd_broker *b, struct call *call, const struct pull_header *h)
+{
+    struct buf body = BUF_EMPTY;
+    int64_t end = h->queue_offset + h->max_msg_nums < b->stored ? h->queue_offset + h->max_msg_nums : b->stored;
+    for (int64_t i = h->queue_offset; i < end; i++) put_record(b, i, &body);
+    struct pull_reply_header r = {.next_begin_offset = end, .max_offset = b->stored};
+    call_reply(call, RESPONSE_SUCCESS, NULL, &pull_reply_kind, &r, buf_slice(&body));
+    buf_done(&body);
+}
+
+static void take_back(struct odd_broker *b, struct call *call)
+{
+    struct send_back_header h;
+    EXPECT_OK(header_decode(&send_back_kind, call->frame, &h));
+    assert_true(b->backs < ODD_PULLS_MAX);
+    b->back_levels[b->backs++] = h.delay_level;
+    if (b->back_script == ODD_SILENT) call_drop(call);
+    else call_reply(call, b->back_script, "as the test says", NULL, NULL, (struct slice){NULL, 0});
+}
+
+static void take_offset(struct odd_broker *b, struct call *call)
+{
+    struct update_offset_header h;
+    EXPECT_OK(header_decode(&update_offset_kind, call->frame, &h));
+    if (slice_eq(h.topic, SLICE("Orders")) && h.queue_id == 0) b->told_offset = h.commit_offset;
+    call_reply_ok(call);
+}
+
+/* All that are asked for, or none. */
+static void answer_lock(struct odd_broker *b, struct call *call)
+{
+    struct arena arena = ARENA_EMPTY;
+    struct lock_request r;
+    struct buf body = BUF_EMPTY;
+    EXPECT_OK(lock_request_decode(call->body, &arena, &r));
+    struct lock_reply granted = {.queues = {r.queues.items, b->grants ? r.queues.count : 0}};
+    b->locks++;
+    lock_reply_encode(&granted, &body);
+    call_reply(call, RESPONSE_SUCCESS, NULL, NULL, NULL, buf_slice(&body));
+    buf_done(&body);
+    arena_done(&arena);
+}
+
+static void take_pull(struct odd_broker *b, struct call *call)
+{
+    struct pull_header h;
+    struct odd_pull *x = &b->pulls[b->pull_count++];
+    assert_true(b->pull_count <= ODD_PULLS_MAX);
+    x->frame = frame_copy(call->frame);
+    EXPECT_OK(header_decode(&pull_kind, x->frame, &h));
+    x->topic = h.topic;
+    x->queue_id = h.queue_id;
+    x->queue_offset = h.queue_offset;
+    x->sys_flag = h.sys_flag;
+    x->commit_offset = h.commit_offset;
+    bool has = slice_eq(h.topic, SLICE("Orders")) && h.queue_id == 0 && h.queue_offset < b->stored;
+    if (has) answer_pull(b, call, &h);
+    else call_drop(call);
+}
+
+static void answer_offset(struct call *call, int64_t offset)
+{
+    struct offset_reply_header h = {.offset = offset};
+    if (offset < 0) call_reply(call, RESPONSE_QUERY_NOT_FOUND, NULL, NULL, NULL, (struct slice){NULL, 0});
+    else call_reply(call, RESPONSE_SUCCESS, NULL, &offset_reply_kind, &h, (struct slice){NULL, 0});
+}
+
+static void answer_time(struct odd_broker *b, struct call *call)
+{
+    struct search_offset_header h;
+    EXPECT_OK(header_decode(&search_offset_kind, call->frame, &h));
+    b->asked_time = h.timestamp;
+    answer_offset(call, b->offset_of_time);
+}
+
+/* What a consumer asks; false: something else. */
+static bool handle_consumer(struct odd_broker *b, struct call *call)
+{
+    switch (call->code) {
+    case REQUEST_GET_CONSUMER_LIST_BY_GROUP:
+        call_reply(call, RESPONSE_SUCCESS, NULL, NULL, NULL, SLICE("{\"consumerIdList\":[\"10.0.9.9@test\"]}"));
+        return true;
+    case REQUEST_QUERY_CONSUMER_OFFSET: answer_offset(call, b->committed); return true;
+    case REQUEST_GET_MAX_OFFSET: answer_offset(call, b->max_offset); return true;
+    case REQUEST_SEARCH_OFFSET_BY_TIMESTAMP: answer_time(b, call); return true;
+    case REQUEST_PULL_MESSAGE: take_pull(b, call); return true;
+    case REQUEST_UPDATE_CONSUMER_OFFSET: take_offset(b, call); return true;
+    case REQUEST_CONSUMER_SEND_MSG_BACK: take_back(b, call); return true;
+    case REQUEST_LOCK_BATCH_MQ: answer_lock(b, call); return true;
+    case REQUEST_UNLOCK_BATCH_MQ: b->unlocks++; call_reply_ok(call); return true;
+    default: return false;
+    }
+}
+
 static void on_broker(void *ctx, struct call *call)
 {
     struct odd_broker *b = ctx;
+    if (handle_consumer(b, call)) return;
     switch (call->code) {
     case REQUEST_SEND_MESSAGE_V2:
     case REQUEST_SEND_BATCH_MESSAGE: take_send(b, call); return;
     case REQUEST_HEART_BEAT:
         b->heartbeats++;
+        b->conn = call->conn;
         buf_clear(&b->last_heartbeat);
         buf_put_slice(&b->last_heartbeat, call->body);
         break;
@@ -142,6 +251,9 @@ static void start_broker(struct odd *o, int i)
     b->registered = true;
     b->queues = 2;
     b->perm = 6;
+    b->committed = b->told_offset = -1;
+    b->body_bytes = 1;
+    b->grants = true;
     b->loop = sim_loop_new(sim_process_new(o->sim, b->ip));
     b->listener = listen_on(b->loop, 10911, on_broker, b);
 }
@@ -200,6 +312,7 @@ static void free_broker(struct odd_broker *b)
         free(b->sends[i].frame);
         buf_done(&b->sends[i].body);
     }
+    for (size_t i = 0; i < b->pull_count; i++) free(b->pulls[i].frame);
     buf_done(&b->last_heartbeat);
 }
 

@@ -11,7 +11,7 @@
 #include "kit/test.h"
 #include "rpc/rpc.h"
 
-enum { ODD_BROKERS = 3, ODD_SENDS_MAX = 64, ODD_SCRIPT_MAX = 16 };
+enum { ODD_BROKERS = 3, ODD_SENDS_MAX = 64, ODD_SCRIPT_MAX = 16, ODD_PULLS_MAX = 64 };
 
 /* What a broker does with a send besides storing it. Any other value is the code of its answer. */
 enum odd_answer { ODD_SILENT = -1, ODD_CLOSE = -2 };
@@ -23,6 +23,16 @@ struct odd_send {
     struct send_header h;        /* borrows from it */
     struct buf body;
     int64_t at_ms;
+};
+
+/* One pull that came in; it is held for ever. */
+struct odd_pull {
+    struct slice topic;          /* borrows from the frame */
+    int32_t queue_id;
+    int64_t queue_offset;
+    int32_t sys_flag;
+    int64_t commit_offset;
+    struct frame *frame;
 };
 
 struct odd_broker {
@@ -40,6 +50,20 @@ struct odd_broker {
     size_t heartbeats, goodbyes;
     struct buf last_heartbeat;
     int64_t delay_ms;            /* of the answer to a send */
+    /* for consumers */
+    int64_t committed;           /* -1: the group never did */
+    int64_t max_offset, offset_of_time, asked_time;
+    struct odd_pull pulls[ODD_PULLS_MAX];
+    size_t pull_count;
+    int64_t stored;              /* messages in queue 0 of "Orders", from offset 0 */
+    size_t body_bytes;
+    int back_script;             /* how 36 is answered: a code, or ODD_SILENT */
+    size_t backs;
+    int32_t back_levels[ODD_PULLS_MAX];
+    bool grants;                 /* locks */
+    size_t locks, unlocks;
+    int64_t told_offset;         /* the last one committed for that queue; -1 none */
+    struct rpc_conn *conn;       /* the last one that sent a heartbeat */
 };
 
 struct odd {

@@ -42,7 +42,8 @@ struct sky_error *sky_producer_open(struct sky_client *c, const struct sky_produ
     p->options = *o;
     p->options.group = must_strdup(o->group);
     monitor_init(&p->pending);
-    e = member_open(&p->member, c, &ops, o->group);
+    member_init(&p->member, c, &ops, o->group);
+    e = member_open(&p->member);
     if (e) {
         err_free(e);
         producer_free(p);
