@@ -330,7 +330,10 @@ static void encode_config(void *ctx, struct buf *out)
 
 static void break_down(struct broker *b)
 {
-    struct metric_names n = {.cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .labels = b->cfg->metrics.labels};
+    struct metric_names n = {
+        .cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .in_delta = b->cfg->metrics.in_delta,
+        .labels = b->cfg->metrics.labels,
+    };
     metrics_break_down_as(&b->metrics, &n, (size_t)b->cfg->metrics.limit);
 }
 
@@ -363,7 +366,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->quotas = QUOTAS_EMPTY;
     stats_init(&b->stats);
     b->watch = (struct rpc_watch){.tasks = b->tasks, .metrics = &b->metrics, .config = b->cfg};
-    if (b->cfg->metrics.exporter == METRICS_PROM) break_down(b);
+    if (b->cfg->metrics.exporter != METRICS_DISABLE) break_down(b);
     b->day = -1;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
