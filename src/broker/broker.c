@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5 };
+enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5, LINGER_MS = 250 };
 
 /* --- requests --- */
 
@@ -395,12 +395,24 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
 
 /* --- stop --- */
 
-/* What came in is answered, and the answers are sent, or have had their time. */
+/* Clients close when they are told that nothing more comes; those that do not are not waited for. */
+static void wait_for_good_byes(struct broker *b, bool idle)
+{
+    int64_t until_ms = tasks_mono_ms(b->tasks) + LINGER_MS;
+    if (!idle || b->drain.idle) return;
+    b->drain.idle = true;
+    if (until_ms < b->drain.until_ms) b->drain.until_ms = until_ms;
+}
+
+/* What came in is answered, and the answers are sent, or have had their time. Who is owed nothing is told at once that nothing more comes, and
+ * does not wait for others: what he sends now, or has sent without our reading it, he sends to another broker. */
 static void look_drained(void *ctx)
 {
     struct broker *b = ctx;
+    bool main_over = rpc_listener_settle(b->main_port), fast_over = rpc_listener_settle(b->fast_port);
     bool idle = rpc_listener_is_idle(b->main_port) && rpc_listener_is_idle(b->fast_port);
-    if (!idle && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
+    wait_for_good_byes(b, idle);
+    if (!(main_over && fast_over) && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
         timer_start(b->tasks, &b->drain.again, DRAIN_LOOK_MS);
         return;
     }
