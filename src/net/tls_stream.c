@@ -22,6 +22,7 @@ struct tls_stream {
     bool is_writing;             /* below is */
     bool later;                  /* the owner waits for `written` */
     bool ready;                  /* the handshake is over */
+    bool asks;                   /* it is the client's side, which begins it */
     bool paused;
     bool ended;                  /* told, or nobody is to be told */
     bool closed;
@@ -195,7 +196,7 @@ static void op_start(struct stream *stream, const struct stream_events *events, 
     t->events = events;
     t->ctx = ctx;
     if (t->ssl) stream_start(t->below, &below, t);
-    else timer_start(tasks_of(t), &t->again, 0);
+    if (!t->ssl || t->asks) timer_start(tasks_of(t), &t->again, 0);
 }
 
 static void op_pause(struct stream *stream, bool paused)
@@ -221,23 +222,41 @@ static void op_close(struct stream *stream)
     release(t);
 }
 
+static bool op_half_close(struct stream *stream)
+{
+    struct tls_stream *t = of(stream);
+    if (t->ready && !t->ended) SSL_shutdown(t->ssl);
+    ERR_clear_error();
+    send_out(t);
+    return !t->is_writing && stream_half_close(t->below);
+}
+
 static void begin(struct tls_stream *t)
 {
     t->in = BIO_new(BIO_s_mem());
     t->out = BIO_new(BIO_s_mem());
     if (!t->in || !t->out) abort();   /* memory is short */
     SSL_set_bio(t->ssl, t->in, t->out);
-    SSL_set_accept_state(t->ssl);
+    t->asks = !SSL_is_server(t->ssl);
+}
+
+struct stream *tls_stream_of(SSL *ssl, err_t failed, struct stream *below)
+{
+    static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local, op_half_close};
+    struct tls_stream *t = must_zero(sizeof *t);
+    t->stream = (struct stream){below->loop, &ops};
+    t->below = below;
+    t->failed = failed;
+    t->ssl = ssl;
+    if (ssl) begin(t);
+    timer_init(&t->again, go_on, t);
+    return &t->stream;
 }
 
 struct stream *tls_stream_new(const struct tls *tls, struct stream *below)
 {
-    static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local};
-    struct tls_stream *t = must_zero(sizeof *t);
-    t->stream = (struct stream){below->loop, &ops};
-    t->below = below;
-    t->failed = tls_session_new((struct tls *)tls, &t->ssl);   /* what it stands for stays the same */
-    if (t->ssl) begin(t);
-    timer_init(&t->again, go_on, t);
-    return &t->stream;
+    SSL *ssl = NULL;
+    err_t e = tls_session_new((struct tls *)tls, &ssl);   /* what it stands for stays the same */
+    if (ssl) SSL_set_accept_state(ssl);
+    return tls_stream_of(ssl, e, below);
 }
