@@ -195,7 +195,7 @@ static void break_down(struct edge *e)
     const struct config *c = e->config;
     struct metric_names n = {
         .cluster = c->proxy.proxy_cluster, .node_type = "proxy", .node_id = c->proxy.proxy_name ? c->proxy.proxy_name : network_host_name(host),
-        .proxy_mode = e->options.broker ? "local" : "cluster", .labels = c->metrics.labels,
+        .proxy_mode = e->options.broker ? "local" : "cluster", .in_delta = c->metrics.in_delta, .labels = c->metrics.labels,
     };
     metrics_break_down_as(&e->metrics, &n, SERIES_MAX);
 }
@@ -207,7 +207,7 @@ static err_t start(struct edge *e)
     else error = real_loop_new(&e->loop);
     if (!error) error = start_tls(e);
     if (error) return error;
-    if (e->config->metrics.exporter == METRICS_PROM) break_down(e);
+    if (e->config->metrics.exporter != METRICS_DISABLE) break_down(e);
     add_standard_services(e);
     error = start_proxy(e);
     if (!error) error = start_grpc(e);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5 };
+enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5, LINGER_MS = 250 };
 
 /* --- requests --- */
 
@@ -330,7 +330,10 @@ static void encode_config(void *ctx, struct buf *out)
 
 static void break_down(struct broker *b)
 {
-    struct metric_names n = {.cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .labels = b->cfg->metrics.labels};
+    struct metric_names n = {
+        .cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .in_delta = b->cfg->metrics.in_delta,
+        .labels = b->cfg->metrics.labels,
+    };
     metrics_break_down_as(&b->metrics, &n, (size_t)b->cfg->metrics.limit);
 }
 
@@ -363,7 +366,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->quotas = QUOTAS_EMPTY;
     stats_init(&b->stats);
     b->watch = (struct rpc_watch){.tasks = b->tasks, .metrics = &b->metrics, .config = b->cfg};
-    if (b->cfg->metrics.exporter == METRICS_PROM) break_down(b);
+    if (b->cfg->metrics.exporter != METRICS_DISABLE) break_down(b);
     b->day = -1;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
@@ -392,12 +395,24 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
 
 /* --- stop --- */
 
-/* What came in is answered, and the answers are sent, or have had their time. */
+/* Clients close when they are told that nothing more comes; those that do not are not waited for. */
+static void wait_for_good_byes(struct broker *b, bool idle)
+{
+    int64_t until_ms = tasks_mono_ms(b->tasks) + LINGER_MS;
+    if (!idle || b->drain.idle) return;
+    b->drain.idle = true;
+    if (until_ms < b->drain.until_ms) b->drain.until_ms = until_ms;
+}
+
+/* What came in is answered, and the answers are sent, or have had their time. Who is owed nothing is told at once that nothing more comes, and
+ * does not wait for others: what he sends now, or has sent without our reading it, he sends to another broker. */
 static void look_drained(void *ctx)
 {
     struct broker *b = ctx;
+    bool main_over = rpc_listener_settle(b->main_port), fast_over = rpc_listener_settle(b->fast_port);
     bool idle = rpc_listener_is_idle(b->main_port) && rpc_listener_is_idle(b->fast_port);
-    if (!idle && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
+    wait_for_good_byes(b, idle);
+    if (!(main_over && fast_over) && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
         timer_start(b->tasks, &b->drain.again, DRAIN_LOOK_MS);
         return;
     }

@@ -97,6 +97,7 @@ struct broker {
     struct {
         struct timer again;
         int64_t until_ms;
+        bool idle;                      /* everything is answered: until_ms is for good-byes */
         void (*done)(void *ctx);
         void *ctx;
     } drain;                            /* at a stop: who waits for its end */
