@@ -160,7 +160,7 @@ static void put_piece(struct http_conn *c)
     bool empty = out->n == from;
     if (c->chunked && empty) out->n = at;   /* a chunk of no bytes would be the end */
     if (c->chunked && !empty) {
-        snprintf(size, sizeof size, "%08zx\r\n", out->n - from);
+        snprintf(size, sizeof size, "%08x\r\n", (unsigned)(out->n - from));
         memcpy(out->p + at, size, sizeof size - 1);
         buf_put_text(out, "\r\n");
     }
