@@ -345,8 +345,8 @@ static void get(void *ctx, struct http_call *call, struct slice path)
 {
     struct ops *o = ctx;
     if (slice_eq(path, SLICE("/metrics"))) get_metrics(o, call);
-    else if (slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/-/healthy"))) get_health(o, call, false);
-    else if (slice_eq(path, SLICE("/readyz"))) get_health(o, call, true);
+    else if (slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/livez")) || slice_eq(path, SLICE("/-/healthy"))) get_health(o, call, false);
+    else if (slice_eq(path, SLICE("/readyz")) || slice_eq(path, SLICE("/-/ready"))) get_health(o, call, true);
     else if (slice_eq(path, SLICE("/"))) http_reply(call, 200, "text/html; charset=utf-8", slice_text(front_page));
     else http_reply_text(call, 404, "there are /metrics, /healthz and /readyz\n");
 }

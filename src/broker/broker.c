@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5, LINGER_MS = 250 };
+enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5, LINGER_MS = 250, PATH_TEXT_MAX = 4096 };
 
 /* --- requests --- */
 
@@ -280,6 +280,23 @@ static err_t set_compacted_topics(struct broker *b)
     return e;
 }
 
+static void locks_path(const struct broker *b, char out[static PATH_TEXT_MAX]) { snprintf(out, PATH_TEXT_MAX, "%s/config/queueLocks.json", b->cfg->store.root); }
+
+static void load_locks(struct broker *b)
+{
+    char path[PATH_TEXT_MAX];
+    locks_path(b, path);
+    locks_load(&b->locks, b->options.fs, path);
+    b->keeps_locks = true;
+}
+
+static err_t save_locks(struct broker *b)
+{
+    char path[PATH_TEXT_MAX];
+    locks_path(b, path);
+    return b->keeps_locks ? locks_save(&b->locks, b->options.fs, path) : NULL;
+}
+
 static err_t open_data(struct broker *b)
 {
     char *folder;
@@ -288,6 +305,7 @@ static err_t open_data(struct broker *b)
     if (!e) e = fs_make_durable_folder(b->options.fs, folder);
     if (!e) e = open_meta(b, folder);
     if (!e) reserve_all(b);
+    if (!e) load_locks(b);
     if (!e) e = set_compacted_topics(b);
     free(folder);
     return e;
@@ -461,12 +479,12 @@ err_t broker_free(struct broker *b)
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     transactions_free(b->transactions, !e);
     levels_free(b->levels, !e);
-    err_t timers = timed_free(b->timed, !e), popped = pop_free(b->pop, !e);
+    err_t locked = e ? NULL : save_locks(b), timers = timed_free(b->timed, !e), popped = pop_free(b->pop, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
     rpc_listener_close(b->local);
     lite_free(b->lite);
-    err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    err_t saved[] = {timers, popped, locked, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

@@ -76,6 +76,7 @@ struct broker {
     struct pop *pop;
     struct lite *lite;
     struct locks locks;
+    bool keeps_locks;                   /* the data is ours: they are written down at the end */
     struct quotas quotas;
     struct refusals refusals;
     int64_t filter_ignored_ms;          /* mono_ms of the last line about an expression that filters nothing; 0: none yet */

@@ -73,7 +73,9 @@ def tells_operators_how_it_is_doing_by_pages_and_signs_of_life(folder):
     assert metrics.value("skylark_namesrv_brokers", node_type="nameserver") == 1
     assert metrics.names() <= known_names(), metrics.names() - known_names()
     skylark.wait_for("it to be ready", lambda: page(port, "/readyz")[0] == 200)
-    assert page(port, "/healthz") == (200, "text/plain; charset=utf-8", "alive\n")
+    for path in ("/healthz", "/livez", "/-/healthy"):
+        assert page(port, path) == (200, "text/plain; charset=utf-8", "alive\n")
+    assert page(port, "/-/ready")[2] == "ready\n"
     assert page(port, "/nothing")[0] == 404 and "/metrics" in page(port, "/")[2]
     caller.close()
     assert process.stop(), process.log.read_text()
