@@ -237,6 +237,19 @@ TEST(push, a_broadcast_consumer_begins_where_its_file_says_and_keeps_what_the_fi
     end(&s);
 }
 
+TEST(push, how_far_a_consumer_is_has_been_taken_note_of_before_it_says_good_bye)
+{
+    struct scene s = scene();
+    s.b->stored = 6;
+    begin(&s, 3000);
+    EXPECT_EQ(s.b->told_offset, -1);
+    odd_shutdown(s.o);
+    EXPECT_EQ(s.b->told_offset, 6);
+    EXPECT(!s.b->told_oneway);
+    EXPECT(s.b->told_before_goodbye > 0 && s.b->goodbyes == 1);
+    end(&s);
+}
+
 TEST(push, the_end_of_a_consumer_while_a_message_waits_to_be_tried_again_here)
 {
     struct scene s = scene();

@@ -144,6 +144,8 @@ static void take_offset(struct odd_broker *b, struct call *call)
     struct update_offset_header h;
     EXPECT_OK(header_decode(&update_offset_kind, call->frame, &h));
     if (slice_eq(h.topic, SLICE("Orders")) && h.queue_id == 0) b->told_offset = h.commit_offset;
+    b->told_oneway = call->oneway;
+    b->told_before_goodbye += !b->goodbyes;
     call_reply_ok(call);
 }
 

@@ -63,6 +63,8 @@ struct odd_broker {
     int32_t back_levels[ODD_PULLS_MAX];
     bool grants;                 /* locks */
     size_t locks, unlocks;
+    bool told_oneway;
+    size_t told_before_goodbye;  /* commits that came before the first good-bye */
     int64_t told_offset;         /* the last one committed for that queue; -1 none */
     struct rpc_conn *conn;       /* the last one that sent a heartbeat */
 };
