@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SERVICES_MAX = 8, MS_OF_S = 1000, SERIES_MAX = 2000 };
+enum { SERVICES_MAX = 8, MS_OF_S = 1000, SERIES_MAX = 2000, SETTLE_MS = 1000, SETTLE_LOOK_MS = 5 };
 
 struct edge {
     struct edge_options options;
@@ -44,6 +44,9 @@ struct edge {
     struct proxy_remoting *remoting;  /* behind the port of remoting clients */
     struct mail stop, hurry;
     struct timer grace;
+    struct timer settle;              /* while remoting clients are let go */
+    int64_t settle_until_ms;
+    bool settled, drained;            /* remoting clients, gRPC clients have gone */
     bool told;                        /* to stop */
     bool closed;
     struct tasks *stopped_at;         /* whom to tell */
@@ -195,7 +198,7 @@ static void break_down(struct edge *e)
     const struct config *c = e->config;
     struct metric_names n = {
         .cluster = c->proxy.proxy_cluster, .node_type = "proxy", .node_id = c->proxy.proxy_name ? c->proxy.proxy_name : network_host_name(host),
-        .proxy_mode = e->options.broker ? "local" : "cluster", .labels = c->metrics.labels,
+        .proxy_mode = e->options.broker ? "local" : "cluster", .in_delta = c->metrics.in_delta, .labels = c->metrics.labels,
     };
     metrics_break_down_as(&e->metrics, &n, SERIES_MAX);
 }
@@ -207,7 +210,7 @@ static err_t start(struct edge *e)
     else error = real_loop_new(&e->loop);
     if (!error) error = start_tls(e);
     if (error) return error;
-    if (e->config->metrics.exporter == METRICS_PROM) break_down(e);
+    if (e->config->metrics.exporter != METRICS_DISABLE) break_down(e);
     add_standard_services(e);
     error = start_proxy(e);
     if (!error) error = start_grpc(e);
@@ -257,6 +260,7 @@ static void close_all(void *ctx)
     if (e->closed) return;
     e->closed = true;
     timer_stop(&e->loop->tasks, &e->grace);
+    timer_stop(&e->loop->tasks, &e->settle);
     close_front(e);
     grpc_server_close(e->grpc);
     e->grpc = NULL;
@@ -267,10 +271,29 @@ static void close_all(void *ctx)
 }
 
 /* Not inside of a call that ends. */
+static void close_if_all_have_gone(struct edge *e)
+{
+    if (e->drained && e->settled) timer_start(&e->loop->tasks, &e->grace, 0);
+}
+
 static void on_drained(void *ctx)
 {
     struct edge *e = ctx;
-    timer_start(&e->loop->tasks, &e->grace, 0);
+    e->drained = true;
+    close_if_all_have_gone(e);
+}
+
+/* What remoting clients have asked is answered; those that are owed nothing are not kept waiting for others. */
+static void let_go(void *ctx)
+{
+    struct edge *e = ctx;
+    bool over = (!e->relay || rpc_relay_settle(e->relay)) && (!e->remoting || proxy_remoting_settle(e->remoting));
+    if (!over && tasks_mono_ms(&e->loop->tasks) < e->settle_until_ms) {
+        timer_start(&e->loop->tasks, &e->settle, SETTLE_LOOK_MS);
+        return;
+    }
+    e->settled = true;
+    close_if_all_have_gone(e);
 }
 
 static void begin_stop(struct mail *m)
@@ -282,6 +305,11 @@ static void begin_stop(struct mail *m)
     proxy_leave(e->proxy);
     front_free(e->front);
     e->front = NULL;
+    if (e->relay) rpc_relay_quiesce(e->relay);
+    if (e->remoting) proxy_remoting_quiesce(e->remoting);
+    e->settle_until_ms = tasks_mono_ms(&e->loop->tasks) + SETTLE_MS;
+    timer_init(&e->settle, let_go, e);
+    timer_start(&e->loop->tasks, &e->settle, 0);
     size_t calls = grpc_server_calls(e->grpc);
     if (calls) log_info("grpc.draining calls=%zu seconds=%lld", calls, (long long)e->config->edge.shutdown_s);
     grpc_server_on_drained(e->grpc, on_drained, e);

@@ -218,9 +218,7 @@ static err_t start_ops(struct host *h, const struct config *any)
 {
     struct ops_source sources[OPS_SOURCES_MAX];
     struct ops_options o = {.config = any, .serve = any->metrics.exporter == METRICS_PROM, .sources = sources};
-    if (any->metrics.exporter != METRICS_PROM && any->metrics.exporter != METRICS_DISABLE)
-        log_warn("metrics.not_sent text=\"this version serves metrics for Prometheus alone: metricsExporterType=PROM\"");
-    if (!o.serve && !getenv("NOTIFY_SOCKET")) return NULL;
+    if (any->metrics.exporter == METRICS_DISABLE && !getenv("NOTIFY_SOCKET")) return NULL;
     if (h->namesrv) sources[o.count++] = (struct ops_source){"name server", rpc_tasks(h->loop), scrape_namesrv, namesrv_is_well, h->namesrv};
     if (h->broker) sources[o.count++] = (struct ops_source){"broker", rpc_tasks(h->broker_loop), scrape_broker, broker_is_well, h->broker};
     if (h->edge) sources[o.count++] = (struct ops_source){"proxy", edge_tasks(h->edge), scrape_edge, edge_is_well, h->edge};

@@ -1,5 +1,6 @@
 #include "app/ops.h"
 
+#include "app/teller.h"
 #include "base/log.h"
 #include "base/metric_text.h"
 #include "http/http.h"
@@ -50,6 +51,10 @@ struct ops {
     size_t live_count;
     struct round scrapes;
     size_t pages;               /* that somebody reads */
+    struct teller *teller;      /* NULL: nothing is told unless somebody asks */
+    bool tells;                 /* the next page is for it too */
+    bool tells_last;            /* the process stops: one page more is, that has everything */
+    struct found *told;         /* the page that it has */
     struct notify notify;
     struct timer watchdog;
 };
@@ -67,7 +72,7 @@ static bool is_out(const struct ops *o)
 
 static void tell_drained(struct ops *o)
 {
-    if (!o->draining || !o->drained || is_out(o)) return;
+    if (!o->draining || !o->drained || is_out(o) || o->scrapes.running || o->told) return;
     tasks_post(o->drained_at, o->drained);
     o->drained = NULL;
 }
@@ -198,6 +203,36 @@ static void give_out(struct found *f, struct http_call *call)
     http_reply_body(call, 200, page_type, &body);
 }
 
+static void begin_scrape(struct ops *o);
+
+/* A page that is made already does not do: it may lack what came last. */
+static void tell_last(struct ops *o)
+{
+    if (!o->tells_last || o->told || o->scrapes.running) return;
+    o->tells_last = false;
+    o->tells = true;
+    begin_scrape(o);
+}
+
+static void has_told(void *ctx)
+{
+    struct ops *o = ctx;
+    struct found *f = o->told;
+    o->told = NULL;
+    found_leave(f);
+    tell_last(o);
+    tell_drained(o);
+}
+
+static void give_to_teller(struct ops *o, struct found *f)
+{
+    if (!o->tells || o->told) return;
+    o->tells = false;
+    o->told = f;
+    f->readers++;
+    if (!teller_take(o->teller, &f->page, has_told, o)) has_told(o);
+}
+
 static void end_scrape(struct ops *o)
 {
     struct found *f = must_zero(sizeof *f);
@@ -210,7 +245,10 @@ static void end_scrape(struct ops *o)
     for (size_t i = 0; i < o->count; i++)
         if (!o->asked[i].scrape_out) metric_page_take(&f->page, &o->asked[i].scrape.page);
     for (size_t i = 0; i < n; i++) give_out(f, o->scrapes.calls[i]);
+    give_to_teller(o, f);
     found_leave(f);
+    tell_last(o);
+    tell_drained(o);
 }
 
 static bool any_scrape_out(const struct ops *o)
@@ -259,6 +297,14 @@ static void begin_scrape(struct ops *o)
     timer_start(tasks_of(o), &o->scrapes.patience, OPS_SCRAPE_MS);
 }
 
+static void look_for_teller(void *ctx)
+{
+    struct ops *o = ctx;
+    if (o->draining || o->told) return;
+    o->tells = true;
+    begin_scrape(o);
+}
+
 /* --- pages --- */
 
 static const char front_page[] = "<!DOCTYPE html><title>Skylark</title><h1>Skylark</h1><ul><li><a href=/metrics>metrics</a>, for Prometheus"
@@ -299,8 +345,8 @@ static void get(void *ctx, struct http_call *call, struct slice path)
 {
     struct ops *o = ctx;
     if (slice_eq(path, SLICE("/metrics"))) get_metrics(o, call);
-    else if (slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/-/healthy"))) get_health(o, call, false);
-    else if (slice_eq(path, SLICE("/readyz"))) get_health(o, call, true);
+    else if (slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/livez")) || slice_eq(path, SLICE("/-/healthy"))) get_health(o, call, false);
+    else if (slice_eq(path, SLICE("/readyz")) || slice_eq(path, SLICE("/-/ready"))) get_health(o, call, true);
     else if (slice_eq(path, SLICE("/"))) http_reply(call, 200, "text/html; charset=utf-8", slice_text(front_page));
     else http_reply_text(call, 404, "there are /metrics, /healthz and /readyz\n");
 }
@@ -324,6 +370,8 @@ static void begin_drain(struct mail *m)
     struct ops *o = LIST_OWNER(m, struct ops, drain);
     o->draining = true;
     notify_say(&o->notify, "STOPPING=1");
+    o->tells_last = teller_ends(o->teller);
+    tell_last(o);
     tell_drained(o);
 }
 
@@ -361,7 +409,8 @@ static err_t start(struct ops *o, const struct ops_options *options)
     timer_init(&o->watchdog, feed_watchdog, o);
     notify_open(&o->notify);
     if (o->notify.watchdog_ms) timer_start(tasks_of(o), &o->watchdog, 0);
-    return NULL;
+    struct teller_options teller = {o->loop, options->config, look_for_teller, o};
+    return teller_new(&teller, &o->teller);
 }
 
 err_t ops_run(struct ops *o)
@@ -407,6 +456,8 @@ void ops_free(struct ops *o)
     answer_all(o->looks.calls, &o->looks.count, 503, "the process has stopped\n");
     answer_all(o->scrapes.calls, &o->scrapes.count, 503, "the process has stopped\n");
     http_close(o->http);
+    teller_free(o->teller);
+    if (o->told) found_leave(o->told);
     if (o->loop) {
         timer_stop(tasks_of(o), &o->looks.patience);
         timer_stop(tasks_of(o), &o->scrapes.patience);

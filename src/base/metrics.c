@@ -78,6 +78,7 @@ void metrics_break_down_as(struct metrics *m, const struct metric_names *names, 
     add_base(base, &n, "cluster", names->cluster);
     add_base(base, &n, "node_id", names->node_id);
     add_base(base, &n, "node_type", names->node_type);
+    add_base(base, &n, "aggregation", names->in_delta ? "delta" : NULL);
     add_base(base, &n, "otel_scope_name", "broker-meter");
     add_base(base, &n, "proxy_mode", names->proxy_mode);
     add_configured(base, &n, text);

@@ -58,6 +58,7 @@ void metrics_break_down(struct metrics *m, const struct label *base, size_t coun
 struct metric_names {
     const char *cluster, *node_type, *node_id;
     const char *proxy_mode;     /* NULL: it is no proxy */
+    bool in_delta;              /* metricsInDelta: told by a label, aggregation="delta" */
     const char *labels;         /* metricsLabel: name:value, separated by commas; NULL: none. What is not such a pair is left out */
 };
 void metrics_break_down_as(struct metrics *m, const struct metric_names *names, size_t limit);

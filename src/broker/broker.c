@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5 };
+enum { SCAN_MS = STATS_PERIOD_MS, DRAIN_LOOK_MS = 5, LINGER_MS = 250, PATH_TEXT_MAX = 4096 };
 
 /* --- requests --- */
 
@@ -280,6 +280,23 @@ static err_t set_compacted_topics(struct broker *b)
     return e;
 }
 
+static void locks_path(const struct broker *b, char out[static PATH_TEXT_MAX]) { snprintf(out, PATH_TEXT_MAX, "%s/config/queueLocks.json", b->cfg->store.root); }
+
+static void load_locks(struct broker *b)
+{
+    char path[PATH_TEXT_MAX];
+    locks_path(b, path);
+    locks_load(&b->locks, b->options.fs, path);
+    b->keeps_locks = true;
+}
+
+static err_t save_locks(struct broker *b)
+{
+    char path[PATH_TEXT_MAX];
+    locks_path(b, path);
+    return b->keeps_locks ? locks_save(&b->locks, b->options.fs, path) : NULL;
+}
+
 static err_t open_data(struct broker *b)
 {
     char *folder;
@@ -288,6 +305,7 @@ static err_t open_data(struct broker *b)
     if (!e) e = fs_make_durable_folder(b->options.fs, folder);
     if (!e) e = open_meta(b, folder);
     if (!e) reserve_all(b);
+    if (!e) load_locks(b);
     if (!e) e = set_compacted_topics(b);
     free(folder);
     return e;
@@ -330,7 +348,10 @@ static void encode_config(void *ctx, struct buf *out)
 
 static void break_down(struct broker *b)
 {
-    struct metric_names n = {.cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .labels = b->cfg->metrics.labels};
+    struct metric_names n = {
+        .cluster = b->cfg->broker.cluster, .node_type = "broker", .node_id = b->cfg->broker.name, .in_delta = b->cfg->metrics.in_delta,
+        .labels = b->cfg->metrics.labels,
+    };
     metrics_break_down_as(&b->metrics, &n, (size_t)b->cfg->metrics.limit);
 }
 
@@ -363,7 +384,7 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
     b->quotas = QUOTAS_EMPTY;
     stats_init(&b->stats);
     b->watch = (struct rpc_watch){.tasks = b->tasks, .metrics = &b->metrics, .config = b->cfg};
-    if (b->cfg->metrics.exporter == METRICS_PROM) break_down(b);
+    if (b->cfg->metrics.exporter != METRICS_DISABLE) break_down(b);
     b->day = -1;
     timer_init(&b->scan, scan, b);
     e = open_data(b);
@@ -392,12 +413,24 @@ err_t broker_new(const struct broker_options *options, struct broker **out)
 
 /* --- stop --- */
 
-/* What came in is answered, and the answers are sent, or have had their time. */
+/* Clients close when they are told that nothing more comes; those that do not are not waited for. */
+static void wait_for_good_byes(struct broker *b, bool idle)
+{
+    int64_t until_ms = tasks_mono_ms(b->tasks) + LINGER_MS;
+    if (!idle || b->drain.idle) return;
+    b->drain.idle = true;
+    if (until_ms < b->drain.until_ms) b->drain.until_ms = until_ms;
+}
+
+/* What came in is answered, and the answers are sent, or have had their time. Who is owed nothing is told at once that nothing more comes, and
+ * does not wait for others: what he sends now, or has sent without our reading it, he sends to another broker. */
 static void look_drained(void *ctx)
 {
     struct broker *b = ctx;
+    bool main_over = rpc_listener_settle(b->main_port), fast_over = rpc_listener_settle(b->fast_port);
     bool idle = rpc_listener_is_idle(b->main_port) && rpc_listener_is_idle(b->fast_port);
-    if (!idle && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
+    wait_for_good_byes(b, idle);
+    if (!(main_over && fast_over) && tasks_mono_ms(b->tasks) < b->drain.until_ms) {
         timer_start(b->tasks, &b->drain.again, DRAIN_LOOK_MS);
         return;
     }
@@ -446,12 +479,12 @@ err_t broker_free(struct broker *b)
     err_t e = b->store ? store_close(b->store) : NULL;   /* answers what waits for the disk, while the connections are there */
     transactions_free(b->transactions, !e);
     levels_free(b->levels, !e);
-    err_t timers = timed_free(b->timed, !e), popped = pop_free(b->pop, !e);
+    err_t locked = e ? NULL : save_locks(b), timers = timed_free(b->timed, !e), popped = pop_free(b->pop, !e);
     rpc_listener_close(b->main_port);
     rpc_listener_close(b->fast_port);
     rpc_listener_close(b->local);
     lite_free(b->lite);
-    err_t saved[] = {timers, popped, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    err_t saved[] = {timers, popped, locked, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

@@ -76,6 +76,7 @@ struct broker {
     struct pop *pop;
     struct lite *lite;
     struct locks locks;
+    bool keeps_locks;                   /* the data is ours: they are written down at the end */
     struct quotas quotas;
     struct refusals refusals;
     int64_t filter_ignored_ms;          /* mono_ms of the last line about an expression that filters nothing; 0: none yet */
@@ -97,6 +98,7 @@ struct broker {
     struct {
         struct timer again;
         int64_t until_ms;
+        bool idle;                      /* everything is answered: until_ms is for good-byes */
         void (*done)(void *ctx);
         void *ctx;
     } drain;                            /* at a stop: who waits for its end */

@@ -53,6 +53,12 @@ void field_put_varint(struct buf *out, uint32_t number, uint64_t value)
     put_varint(out, value);
 }
 
+void field_put_fixed64(struct buf *out, uint32_t number, uint64_t value)
+{
+    put_varint(out, (uint64_t)number << 3 | FIXED64);
+    for (int i = 0; i < 8; i++) buf_put_u8(out, (uint8_t)(value >> 8 * i));
+}
+
 void field_put_bytes(struct buf *out, uint32_t number, struct slice bytes)
 {
     put_varint(out, (uint64_t)number << 3 | BYTES);

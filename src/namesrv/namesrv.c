@@ -41,7 +41,9 @@ struct metrics *namesrv_metrics(struct namesrv *ns) { return &ns->metrics; }
 static void break_down(struct namesrv *ns)
 {
     char host[HOST_NAME_MAX_TEXT];
-    struct metric_names n = {.node_type = "nameserver", .node_id = network_host_name(host), .labels = ns->config->metrics.labels};
+    struct metric_names n = {
+        .node_type = "nameserver", .node_id = network_host_name(host), .in_delta = ns->config->metrics.in_delta, .labels = ns->config->metrics.labels,
+    };
     metrics_break_down_as(&ns->metrics, &n, SERIES_MAX);
 }
 
@@ -120,7 +122,7 @@ err_t namesrv_new(struct config *config, struct fs *fs, struct loop *loop, struc
     if (config->namesrv.config_path) saver_init(&ns->config_saver, fs, ns->tasks, config->namesrv.config_path, encode_config, ns);
     ns->routes = route_table_new(notify_min_changed, ns);
     ns->watch = (struct rpc_watch){.tasks = ns->tasks, .metrics = &ns->metrics, .config = config};
-    if (config->metrics.exporter == METRICS_PROM) break_down(ns);
+    if (config->metrics.exporter != METRICS_DISABLE) break_down(ns);
     ns->started_ms = tasks_mono_ms(ns->tasks);
     timer_init(&ns->scan, scan_fire, ns);
     timer_start(ns->tasks, &ns->scan, config->namesrv.scan_ms);

@@ -36,6 +36,8 @@ struct conn {
     bool is_writing;
     bool held;                  /* by its owner */
     bool paused;                /* too much is unsent: nothing is read, nor handed over */
+    bool finishing;             /* what is unsent is the last that is said; what comes is thrown away */
+    bool said_end;
     bool closed;
     struct timer timer;         /* paused: ends what is stalled; else: goes on with `in` in a turn of its own */
     int64_t active_ms;
@@ -157,6 +159,10 @@ static enum write_result write_output(struct conn *c, struct output *o)
 static void flush(struct conn *c)
 {
     if (c->is_writing) return;   /* goes on when that is done */
+    if (c->said_end) {
+        output_done(c->group, &c->out);
+        return;
+    }
     if (!c->out.parts.cap) c->out.parts = take_buffer(c->group);
     add_range(&c->out);
     if (!c->out.total) {
@@ -179,7 +185,7 @@ static void on_written(void *ctx)
     c->active_ms = tasks_mono_ms(&c->group->loop->tasks);
     if (c->paused) timer_start(&c->group->loop->tasks, &c->timer, c->limits.stalled_close_ms);
     check_unsent(c);
-    if (conn_unsent_bytes(c)) mark_dirty(c);
+    if (conn_unsent_bytes(c) || c->finishing) mark_dirty(c);
     if (c->events->taken) c->events->taken(c->ctx);
 }
 
@@ -239,6 +245,7 @@ static void on_data(void *ctx, uint8_t *p, size_t n)
 {
     struct conn *c = ctx;
     c->active_ms = tasks_mono_ms(&c->group->loop->tasks);
+    if (c->finishing) return;
     while (n && c->in.n && !c->closed) {
         size_t used = complete_unit(c, p, n);
         p += used;
@@ -304,6 +311,23 @@ struct conn *conn_new(struct conn_group *g, struct stream *s, const struct conn_
     return c;
 }
 
+/* The other end closes when it has read that nothing more comes; until then its bytes are read, so that none is unread at the end. */
+static void say_end(struct conn *c)
+{
+    c->said_end = true;
+    buf_done(&c->in);
+    if (stream_half_close(c->stream)) stream_pause(c->stream, false);
+    else c->events->end(c->ctx, NULL);
+}
+
+void conn_finish(struct conn *c)
+{
+    if (c->closed || c->finishing) return;
+    c->finishing = true;
+    c->held = true;
+    mark_dirty(c);
+}
+
 void conn_close(struct conn *c)
 {
     if (c->closed) return;
@@ -334,6 +358,7 @@ static void end_turn(void *ctx)
         struct conn *c = LIST_OWNER(list_first(&g->dirty), struct conn, node);
         list_remove(&c->node);
         flush(c);
+        if (c->finishing && !c->said_end && !c->closed && !conn_unsent_bytes(c)) say_end(c);
     }
     free_closed(g);
 }

@@ -46,6 +46,9 @@ struct conn *conn_new(struct conn_group *g, struct stream *s, const struct conn_
 /* Offers what is unsent once more and closes. No event comes after it; the memory is freed at the end of the turn. */
 void conn_close(struct conn *c);
 
+/* Says good-bye: what is unsent goes out, then the other end is told that nothing more comes, and what it still sends is thrown away. `end` (e NULL)
+ * follows when it has closed too, or soon, where streams cannot be closed by half. Nothing may be sent after it. */
+void conn_finish(struct conn *c);
 /* Nothing is read or handed over while it is held: for who passes units on to somebody who is slow. */
 void conn_hold(struct conn *c, bool hold);
 

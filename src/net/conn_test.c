@@ -267,3 +267,43 @@ TEST(conn, pins_of_unsent_parts_are_released_when_it_closes)
     EXPECT(w.released && w.released % 300 == 0);
     stop(&w);
 }
+
+/* --- the last words --- */
+
+static void put_large(void *ctx)
+{
+    struct world *w = ctx;
+    memset(buf_take(conn_out(w->conn), 400000), 'x', 400000);
+    conn_sent(w->conn);
+    conn_finish(w->conn);
+}
+
+static void send_unit(void *ctx)
+{
+    struct world *w = ctx;
+    struct iovec part = {"\x02zz", 3};
+    EXPECT_EQ(stream_write(w->stream, &part, 1), WRITE_DONE);
+}
+
+static void close_other(void *ctx) { stream_close(((struct world *)ctx)->stream); }
+
+TEST(conn, last_words_come_whole_though_the_other_end_goes_on_and_what_it_sends_is_thrown_away)
+{
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        struct world w;
+        start(&w, seed);
+        sim_call(w.loop, put_large, &w);
+        for (int i = 0; i < 50 && !w.over; i++) {
+            sim_call(w.other, send_unit, &w);
+            sim_run_for(w.sim, 1);
+        }
+        sim_run_for(w.sim, 2000);
+        EXPECT_EQ(w.got.n, 400000);
+        EXPECT(w.over);
+        EXPECT(w.count == 0 && w.ends == 0);
+        sim_call(w.other, close_other, &w);
+        sim_run_for(w.sim, 100);
+        EXPECT(w.ends == 1 && w.last == ERR_NONE && !w.conn);
+        stop(&w);
+    }
+}

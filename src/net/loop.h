@@ -54,6 +54,7 @@ struct stream_ops {
     enum write_result (*write)(struct stream *, const struct iovec *parts, size_t count);
     void (*close)(struct stream *);
     struct addr (*local)(struct stream *);
+    bool (*half_close)(struct stream *);   /* NULL: it cannot */
 };
 
 struct loop_ops {
@@ -99,6 +100,11 @@ static inline enum write_result stream_write(struct stream *s, const struct iove
 }
 /* Nothing is called back after it; bytes of a WRITE_LATER under way are no longer needed. */
 static inline void stream_close(struct stream *s) { s->ops->close(s); }
+
+/* Tells the other end, behind what was written, that nothing more comes; reading goes on. No write after it, nor while one is WRITE_LATER. A close
+ * while bytes are unread makes the kernel throw away what the other end has not got yet: so who has said his last word half-closes, reads until the
+ * end, and closes then. False: this kind of stream cannot. */
+static inline bool stream_half_close(struct stream *s) { return s->ops->half_close && s->ops->half_close(s); }
 
 /* The address at this end. */
 static inline struct addr stream_local(struct stream *s) { return s->ops->local(s); }

@@ -79,6 +79,7 @@ static enum write_result op_write(struct stream *stream, const struct iovec *par
 }
 
 static struct addr op_local(struct stream *stream) { return stream_local(of(stream)->below); }
+static bool op_half_close(struct stream *stream) { return stream_half_close(of(stream)->below); }
 
 static void op_close(struct stream *stream)
 {
@@ -92,7 +93,7 @@ static void op_close(struct stream *stream)
 
 struct stream *replay_stream_new(struct stream *below, struct slice first)
 {
-    static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local};
+    static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local, op_half_close};
     struct replay *r = must_zero(sizeof *r);
     r->stream = (struct stream){below->loop, &ops};
     r->below = below;

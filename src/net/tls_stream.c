@@ -222,6 +222,15 @@ static void op_close(struct stream *stream)
     release(t);
 }
 
+static bool op_half_close(struct stream *stream)
+{
+    struct tls_stream *t = of(stream);
+    if (t->ready && !t->ended) SSL_shutdown(t->ssl);
+    ERR_clear_error();
+    send_out(t);
+    return !t->is_writing && stream_half_close(t->below);
+}
+
 static void begin(struct tls_stream *t)
 {
     t->in = BIO_new(BIO_s_mem());
@@ -233,7 +242,7 @@ static void begin(struct tls_stream *t)
 
 struct stream *tls_stream_of(SSL *ssl, err_t failed, struct stream *below)
 {
-    static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local};
+    static const struct stream_ops ops = {op_start, op_pause, op_write, op_close, op_local, op_half_close};
     struct tls_stream *t = must_zero(sizeof *t);
     t->stream = (struct stream){below->loop, &ops};
     t->below = below;

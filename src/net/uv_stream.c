@@ -11,6 +11,7 @@ struct uv_stream_one {
     struct stream stream;
     uv_tcp_t tcp;
     uv_write_t write;
+    uv_shutdown_t shutdown;
     const struct stream_events *events;
     void *ctx;
     bool writing;
@@ -166,6 +167,16 @@ static enum write_result write_stream(struct stream *stream, const struct iovec 
     return WRITE_LATER;
 }
 
+static void on_shutdown(uv_shutdown_t *req, int status) { (void)req, (void)status; }
+
+/* A connection that is broken tells it to the reader. */
+static bool half_close_stream(struct stream *stream)
+{
+    struct uv_stream_one *s = one(stream);
+    uv_shutdown(&s->shutdown, (uv_stream_t *)&s->tcp, on_shutdown);
+    return true;
+}
+
 static struct addr addr_of_stream(struct stream *stream)
 {
     struct sockaddr_storage s = {0};
@@ -176,6 +187,7 @@ static struct addr addr_of_stream(struct stream *stream)
 
 static const struct stream_ops uv_stream_ops = {
     .start = start_stream, .pause = pause_stream, .write = write_stream, .close = close_stream, .local = addr_of_stream,
+    .half_close = half_close_stream,
 };
 
 /* --- listeners --- */

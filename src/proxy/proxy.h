@@ -61,6 +61,9 @@ err_t proxy_remoting_new(const struct proxy_remoting_options *options, struct pr
 /* Takes the stream of a client. */
 void proxy_remoting_take(struct proxy_remoting *m, struct stream *s, const struct addr *remote);
 /* NULL is fine. */
+/* As rpc_relay_quiesce() and rpc_relay_settle(). */
+void proxy_remoting_quiesce(struct proxy_remoting *m);
+bool proxy_remoting_settle(struct proxy_remoting *m);
 void proxy_remoting_free(struct proxy_remoting *m);
 
 #endif

@@ -272,6 +272,9 @@ err_t proxy_remoting_new(const struct proxy_remoting_options *options, struct pr
 
 void proxy_remoting_take(struct proxy_remoting *m, struct stream *s, const struct addr *remote) { rpc_relay_take(m->relay, s, remote); }
 
+void proxy_remoting_quiesce(struct proxy_remoting *m) { rpc_relay_quiesce(m->relay); }
+bool proxy_remoting_settle(struct proxy_remoting *m) { return rpc_relay_settle(m->relay); }
+
 void proxy_remoting_free(struct proxy_remoting *m)
 {
     if (!m) return;

@@ -58,6 +58,16 @@ void rpc_listener_quiesce(struct rpc_listener *l)
     LIST_EACH(&l->hub.conns, node) conn_hold(LIST_OWNER(node, struct rpc_conn, node)->conn, true);
 }
 
+bool rpc_listener_settle(struct rpc_listener *l)
+{
+    if (!l) return true;
+    LIST_EACH(&l->hub.conns, node) {
+        struct rpc_conn *c = LIST_OWNER(node, struct rpc_conn, node);
+        if (!c->unanswered && !conn_unsent_bytes(c->conn)) conn_finish(c->conn);
+    }
+    return list_empty(&l->hub.conns);
+}
+
 bool rpc_listener_is_idle(const struct rpc_listener *l)
 {
     if (!l) return true;

@@ -37,6 +37,7 @@ struct relayed {
     struct end *asked_by;               /* the server that asked the client something last */
     struct buf watched;                 /* int32_t: opaques of requests whose replies are looked at */
     bool holds_servers, holds_client;
+    size_t owed;                        /* requests of the client that wait for their replies */
     struct timer look;                  /* again, whether somebody is still slow */
 };
 
@@ -50,6 +51,7 @@ struct rpc_relay {
     struct buf changed;                 /* a frame that is sent instead of another */
     struct frame frame;
     struct relay_choice choice;
+    bool quiet;                         /* nothing more is read from clients */
 };
 
 /* --- who is slow --- */
@@ -71,7 +73,7 @@ static void hold_client(struct relayed *x)
     bool slow = false;
     for (size_t i = 0; i < x->count; i++) slow |= x->servers[i] && is_slow(x->servers[i], x->holds_client);
     x->holds_client = slow;
-    conn_hold(x->client.conn, slow);
+    conn_hold(x->client.conn, slow || x->relay->quiet);
 }
 
 /* A client that does not read holds back the servers; a server that does not, the client. */
@@ -189,6 +191,14 @@ static void begin_with(struct end *e, struct stream *s)
     buf_done(&e->waiting);
 }
 
+static bool wants_reply(const struct frame *f) { return !(f->flag & (FRAME_FLAG_ONEWAY | FRAME_FLAG_RESPONSE)); }
+
+/* A request has its reply. */
+static void paid(struct relayed *x, const struct frame *request)
+{
+    if (wants_reply(request) && x->owed) x->owed--;
+}
+
 /* Each request that waited is told why; the next one tries again. Takes error. */
 static void give_up(struct end *e, err_t error)
 {
@@ -202,6 +212,7 @@ static void give_up(struct end *e, err_t error)
         err_t wrong = frame_size(waiting.p + at, waiting.n - at, &size);
         assert(!wrong && size && size <= waiting.n - at);   /* it has been cut before */
         wrong = read_head(x->relay, waiting.p + at, size, &x->relay->frame);
+        if (!wrong) paid(x, &x->relay->frame);
         if (!wrong) answer(x, &x->relay->frame, RESPONSE_SYSTEM_ERROR, remark, (struct slice){NULL, 0});
         err_free(wrong);
     }
@@ -308,6 +319,7 @@ static void take_request(struct relayed *x, const struct frame *f, struct slice 
     buf_done(&c->body);
     size_t others = c->count > 1 ? c->count : 0, first = c->count ? c->servers[0] : 0;
     struct slice oneway = others ? as_oneway(r, f, body) : (struct slice){NULL, 0};
+    if (c->count && wants_reply(f)) x->owed++;
     for (size_t i = 1; i < others; i++) ask(x, c->servers[i], oneway);
     if (c->count) ask(x, first, frame);
 }
@@ -345,6 +357,7 @@ static void on_server_frame(void *ctx, uint8_t *p, size_t n)
         return;
     }
     struct slice frame = slice_of(p, n);
+    if (f->flag & FRAME_FLAG_RESPONSE && x->owed) x->owed--;
     if (!(f->flag & FRAME_FLAG_RESPONSE)) x->asked_by = end;
     else if (x->watched.n && was_watched(x, f->opaque)) frame = look_at_reply(x->relay, f, frame);
     pass_on(&x->client, frame);
@@ -365,6 +378,21 @@ void rpc_relay_take(struct rpc_relay *r, struct stream *s, const struct addr *re
 }
 
 /* --- all of them --- */
+
+void rpc_relay_quiesce(struct rpc_relay *r)
+{
+    r->quiet = true;
+    LIST_EACH(&r->all, node) conn_hold(LIST_OWNER(node, struct relayed, node)->client.conn, true);
+}
+
+bool rpc_relay_settle(struct rpc_relay *r)
+{
+    LIST_EACH(&r->all, node) {
+        struct relayed *x = LIST_OWNER(node, struct relayed, node);
+        if (!x->owed && !conn_unsent_bytes(x->client.conn)) conn_finish(x->client.conn);
+    }
+    return list_empty(&r->all);
+}
 
 size_t rpc_relay_unsent(const struct rpc_relay *r)
 {

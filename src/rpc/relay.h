@@ -41,6 +41,10 @@ struct rpc_relay *rpc_relay_new(struct loop *loop, const struct rpc_relay_option
 void rpc_relay_take(struct rpc_relay *r, struct stream *s, const struct addr *remote);
 /* Bytes that were said and not taken, all connections together. */
 size_t rpc_relay_unsent(const struct rpc_relay *r);
+/* Reads nothing more of its clients: what came in so far is answered. Nobody is given to it after that. */
+void rpc_relay_quiesce(struct rpc_relay *r);
+/* After it, again and again: clients that are owed nothing any more are told that nothing more comes (conn_finish); true: all have ended. */
+bool rpc_relay_settle(struct rpc_relay *r);
 /* Ends all connections. NULL is fine. */
 void rpc_relay_free(struct rpc_relay *r);
 

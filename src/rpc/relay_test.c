@@ -255,3 +255,63 @@ TEST(relay, a_connection_ends_with_any_of_its_ends)
     sim_call(s->servers[0].loop, listen_server, &s->servers[0]);
     stop(s);
 }
+
+/* --- the end --- */
+
+static void quiesce(void *ctx) { rpc_relay_quiesce(((struct scene *)ctx)->relay); }
+
+static bool is_settled(void *ctx)
+{
+    struct scene *s = ctx;
+    return rpc_relay_settle(s->relay);
+}
+
+struct settled {
+    struct scene *scene;
+    bool over;
+};
+
+static void settle(void *ctx)
+{
+    struct settled *x = ctx;
+    x->over = is_settled(x->scene);
+}
+
+static void answer_kept(void *ctx)
+{
+    struct server *s = ctx;
+    struct call *call;
+    EXPECT_EQ(s->kept.n, sizeof call);
+    memcpy(&call, s->kept.p, sizeof call);
+    buf_clear(&s->kept);
+    call_reply_ok(call);
+}
+
+TEST(relay, at_the_end_what_came_in_is_answered_and_who_is_owed_nothing_is_told_at_once)
+{
+    struct scene *s = start(7);
+    struct settled x = {.scene = s};
+    struct caller *waits = caller_open(s->sim, s->client, "10.0.0.1", PORT), *idle = caller_open(s->sim, s->client, "10.0.0.1", PORT);
+    int32_t held = caller_request(waits, HOLD, NULL, NULL, (struct slice){NULL, 0});
+    answer_free(caller_call(idle, FIRST, NULL, NULL, SLICE("x")));
+    sim_run_for(s->sim, 100);
+    int calls = s->servers[0].calls;
+    sim_call(s->edge, quiesce, s);
+    caller_request(idle, FIRST, NULL, NULL, SLICE("late"));
+    sim_call(s->edge, settle, &x);
+    EXPECT(!x.over);
+    EXPECT(caller_ended(idle, 100));
+    EXPECT_EQ(s->servers[0].calls, calls);
+    sim_call(s->servers[0].loop, answer_kept, &s->servers[0]);
+    struct answer *a = caller_reply(waits, held, 1000);
+    EXPECT(a && a->frame.code == RESPONSE_SUCCESS);
+    answer_free(a);
+    sim_call(s->edge, settle, &x);
+    EXPECT(caller_ended(waits, 100));
+    caller_close(waits);
+    caller_close(idle);
+    sim_run_for(s->sim, 100);
+    sim_call(s->edge, settle, &x);
+    EXPECT(x.over);
+    stop(s);
+}

@@ -69,6 +69,9 @@ struct rpc_listener *rpc_listen_local(struct loop *loop, int tag, const struct r
 struct local_port *rpc_listener_port(const struct rpc_listener *l);
 /* Takes no connection any more, and reads nothing of those it has: what came in so far is answered. Local ones are not concerned. */
 void rpc_listener_quiesce(struct rpc_listener *l);
+/* After it: connections that owe nothing any more are told that nothing more comes (conn_finish); true: all have ended. To be asked again and again:
+ * others are answered later. */
+bool rpc_listener_settle(struct rpc_listener *l);
 /* Every call is answered, and every answer sent. */
 bool rpc_listener_is_idle(const struct rpc_listener *l);
 /* Stops taking connections, closes those it took (after their pending output was offered once), frees. */

@@ -10,12 +10,13 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from crash import load  # noqa: E402
-from kit import prometheus, skylark  # noqa: E402
+from kit import collector, prometheus, skylark  # noqa: E402
 
 BINARY = sys.argv[1]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 __all__ = ["tells_operators_how_it_is_doing_by_pages_and_signs_of_life", "pages_and_files_for_prometheus_pass_its_own_checker", "a_port_of_pages_that_is_taken_is_named",
            "names_of_metrics_in_the_documentation_and_the_dashboard_are_those_that_are_served", "lists_explains_and_checks_configuration_keys",
+           "sends_metrics_to_a_collector_until_the_end_and_tells_once_that_it_is_away", "logs_metrics_and_names_a_target_that_is_none",
            "keeps_what_was_changed_while_running_in_its_file"]
 SEND = {"a": "p", "b": "Seen", "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1", "h": "0", "i": "", "j": "0", "k": "false", "m": "false"}
 
@@ -72,7 +73,9 @@ def tells_operators_how_it_is_doing_by_pages_and_signs_of_life(folder):
     assert metrics.value("skylark_namesrv_brokers", node_type="nameserver") == 1
     assert metrics.names() <= known_names(), metrics.names() - known_names()
     skylark.wait_for("it to be ready", lambda: page(port, "/readyz")[0] == 200)
-    assert page(port, "/healthz") == (200, "text/plain; charset=utf-8", "alive\n")
+    for path in ("/healthz", "/livez", "/-/healthy"):
+        assert page(port, path) == (200, "text/plain; charset=utf-8", "alive\n")
+    assert page(port, "/-/ready")[2] == "ready\n"
     assert page(port, "/nothing")[0] == 404 and "/metrics" in page(port, "/")[2]
     caller.close()
     assert process.stop(), process.log.read_text()
@@ -131,6 +134,55 @@ def names_of_metrics_in_the_documentation_and_the_dashboard_are_those_that_are_s
             asked |= set(re.findall(r"\b((?:rocketmq|skylark)_\w+)", target["expr"]))
     histograms = {re.sub(r"_(bucket|count|sum)$", "", name) for name in asked}
     assert asked and histograms <= known_names(), histograms - known_names()
+
+
+def told(process, word):
+    return process.log.read_text().count(word)
+
+
+def sends_metrics_to_a_collector_until_the_end_and_tells_once_that_it_is_away(folder):
+    there = collector.Collector()
+    process = skylark.server(BINARY, folder, ["metricsExporterType=OTLP_GRPC", f"metricsGrpcExporterTarget=http://127.0.0.1:{there.port}",
+                                              "metricGrpcExporterIntervalInMills=200", "metricsExportBatchMaxDataPoints=10", "metricsLabel=dc:d1"])
+    process.start()
+    caller = load.Caller(process.broker_port)
+    for _ in range(3):
+        assert caller.call(310, SEND, b"x")[0]["code"] == 0
+    seen = {"topic": "Seen", "message_type": "normal", "is_system": False, "node_type": "broker", "dc": "d1"}
+    skylark.wait_for("the collector to know three messages", lambda: there.value("rocketmq_messages_in_total", **seen) == 3)
+    latency = {"request_code": "send_message_v2", "node_type": "broker"}
+    skylark.wait_for("how long they took", lambda: there.value("rocketmq_rpc_latency", **latency) == 3)
+    skylark.wait_for("the proxy", lambda: there.value("rocketmq_proxy_up", node_type="proxy") == 1)
+    skylark.wait_for("the name server", lambda: there.value("skylark_namesrv_brokers", node_type="nameserver") == 1)
+    assert there.kinds["rocketmq_messages_in_total"] == ("sum", "", 2), there.kinds
+    assert there.kinds["rocketmq_rpc_latency"] == ("histogram", "milliseconds", 2), there.kinds
+    assert there.kinds["rocketmq_proxy_up"][0] == "gauge"
+    outside = {name + ("_" + unit if unit else "") for name, (_, unit, _) in there.kinds.items()}
+    assert outside <= known_names() and not told(process, "metrics.not_sent"), outside - known_names()
+    assert caller.call(310, SEND, b"x")[0]["code"] == 0
+    caller.close()
+    assert process.stop(), process.log.read_text()   # what came since the last time is told
+    assert there.value("rocketmq_messages_in_total", **seen) == 4
+    there.close()
+    process.start()
+    skylark.wait_for("the log to tell of a collector that is away", lambda: told(process, "metrics.not_sent"))
+    assert process.stop() and told(process, "metrics.not_sent") == 1
+
+
+def logs_metrics_and_names_a_target_that_is_none(folder):
+    process = skylark.server(BINARY, folder, ["metricsExporterType=LOG", "metricLoggingExporterIntervalInMills=100", "metricsInDelta=true"])
+    process.start()
+    caller = load.Caller(process.broker_port)
+    for _ in range(3):
+        assert caller.call(310, SEND, b"x")[0]["code"] == 0
+    line = re.compile(r"metrics\.value name=rocketmq_messages_in_total value=(\d+) aggregation=\"delta\" .*topic=\"Seen\"")
+    skylark.wait_for("three messages in the log", lambda: sum(map(int, line.findall(process.log.read_text()))) == 3)
+    caller.close()
+    assert process.stop()
+    process = skylark.server(BINARY, folder, ["metricsExporterType=OTLP_GRPC", "metricsGrpcExporterTarget=http://:1"])
+    process.start_unwatched()
+    assert process.child.wait(20) == 1
+    assert "metricsGrpcExporterTarget must be http://HOST:PORT" in process.log.read_text()
 
 
 def run(*arguments):

@@ -92,3 +92,63 @@ TEST(drain, nothing_is_handed_out_by_pops_any_more)
     EXPECT_EQ(p.count, 1);
     flow_stop(f);
 }
+
+/* --- who sends while the broker stops --- */
+
+TEST(drain, who_sends_while_the_broker_stops_learns_at_once_that_nobody_takes_it_and_waits_for_no_other)
+{
+    const char *const settings[] = {"flushDiskType=SYNC_FLUSH", NULL};
+    struct flow *f = flow_start(settings);
+    flow_make_topic(f, "T", 1);
+    struct caller *other = flow_caller(f);
+    flow_subscribe(f, other, "c1", "G", "T", "*", 1);   /* its connection is known */
+    sim_tune(f->sim)->work_max_us = 2000000;
+    int32_t send = flow_send_begin(f, f->caller, "T", "under way");
+    sim_run_for(f->sim, 5);
+    struct stop s = {.flow = f};
+    sim_call(f->loop, begin_stop, &s);
+    sim_run_for(f->sim, 2);
+    flow_send_begin(f, other, "T", "too late");
+    EXPECT(caller_ended(other, 100));
+    EXPECT(!s.done);
+    struct answer *a = caller_reply(f->caller, send, 3000);   /* and who is owed an answer gets it */
+    EXPECT(a && a->frame.code == RESPONSE_SUCCESS);
+    answer_free(a);
+    EXPECT(caller_ended(f->caller, 100));
+    caller_close(other);
+    EXPECT(sim_run_until(f->sim, is_done, &s, 3000));
+    flow_restart(f);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, 1);
+    flow_stop(f);
+}
+
+/* Bytes that are unread when a connection closes make the kernel throw away what the other end has not got yet. */
+static void stop_amid_requests(int ms)
+{
+    struct flow *f = flow_start(NULL);
+    struct stop s = {.flow = f};
+    int32_t sends[8];
+    int answered = 0;
+    flow_make_topic(f, "T", 1);
+    for (int i = 0; i < 4; i++) sends[i] = flow_send_begin(f, f->caller, "T", "x");
+    sim_run_for(f->sim, ms);
+    sim_call(f->loop, begin_stop, &s);
+    for (int i = 4; i < 8; i++) sends[i] = flow_send_begin(f, f->caller, "T", "x");
+    EXPECT(sim_run_until(f->sim, is_done, &s, 4000));
+    flow_free_broker(f);
+    EXPECT(caller_ended(f->caller, 1000));
+    for (int i = 0; i < 8; i++) {
+        struct answer *a = caller_reply(f->caller, sends[i], 0);
+        EXPECT(!a || i == answered);
+        answered += a != NULL;
+        answer_free(a);
+    }
+    flow_restart(f);
+    EXPECT_EQ(flow_pull(f, "T", 0, 0, "*").count, answered);   /* what was stored was told, and the other way round */
+    flow_stop(f);
+}
+
+TEST(drain, an_answer_comes_though_more_was_sent_behind_its_request)
+{
+    for (int ms = 0; ms < 12; ms++) stop_amid_requests(ms);
+}

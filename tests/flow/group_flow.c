@@ -143,6 +143,19 @@ TEST(group, a_queue_is_locked_by_one_client_until_it_lets_go_or_is_silent)
     flow_stop(f);
 }
 
+TEST(group, a_queue_stays_locked_over_a_clean_stop_for_its_owner_to_go_on)
+{
+    struct flow *f = flow_start(NULL);
+    flow_make_topic(f, "T", 1);
+    EXPECT_EQ(lock(f, "one", false), 1);
+    flow_restart(f);
+    EXPECT_EQ(lock(f, "two", false), 0);   /* though it comes first */
+    EXPECT_EQ(lock(f, "one", false), 1);
+    sim_run_for(f->sim, 61000);
+    EXPECT_EQ(lock(f, "two", false), 1);
+    flow_stop(f);
+}
+
 TEST(group, the_newest_subscription_of_its_members_rules)
 {
     struct flow *f = flow_start(NULL);

@@ -35,7 +35,8 @@ def serve(connection, bodies, waiting):
             connection.sendall(answer(header, bodies[code]) if code in bodies else answer(header, b"", 3, f"code {code}"))
 
 
-RUNNING = {"mqTable": {}, "properties": {"PROP_CLIENT_VERSION": "V5_5_0", "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY", "PROP_CONSUMEORDERLY": "false"}, "statusTable": {},
+RUNNING = {"mqTable": {}, "properties": {"PROP_CLIENT_VERSION": "V5_5_0", "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY", "PROP_CONSUMEORDERLY": "false",
+                                         "PROP_CONSUMER_START_TIMESTAMP": "1796042445070"}, "statusTable": {},
            "subscriptionSet": [{"classFilterMode": False, "codeSet": [], "expressionType": "TAG", "subString": "*", "subVersion": 1, "tagsSet": [], "topic": "Orders"}]}
 CONSUMED = {"autoCommit": True, "consumeResult": "CR_SUCCESS", "order": False, "spentTimeMills": 3}
 

@@ -32,6 +32,7 @@ struct sim_end {
     bool broken;                  /* a reset arrived */
     bool failed_write;            /* the owner wrote after that: it is told even when paused */
     bool end_told;
+    bool half_closed;             /* it has said that nothing more comes */
     bool later;                   /* a WRITE_LATER is under way; `rest` is what the window has not let through */
     bool later_over;
     struct iovec *rest;
@@ -205,6 +206,7 @@ static enum write_result op_write(struct stream *stream, const struct iovec *par
     if (dead(e)) return WRITE_DONE;
     assert_on_loop(&e->base.loop->tasks);
     assert(e->open && !e->later && "one write at a time");
+    assert(!e->half_closed);
     struct sim_dir *d = &e->conn->dir[e->side];
     if (e->broken || e->conn->dir[1 - e->side].end_arrived) {   /* there is nobody to read it */
         e->failed_write = e->broken;
@@ -331,12 +333,25 @@ static void op_close(struct stream *stream)
     drop_rest(e);
     if (e->broken) return;
     if (in->arrived > in->taken) send_reset(&e->conn->end[1 - e->side]);   /* as a kernel does when unread bytes are thrown away */
-    else sim_push(s, next_arrival(out), arrive_end, out, 0);
+    else if (!e->half_closed) sim_push(s, next_arrival(out), arrive_end, out, 0);
+}
+
+static bool op_half_close(struct stream *stream)
+{
+    struct sim_end *e = end_of(stream);
+    struct sim_dir *out = &e->conn->dir[e->side];
+    if (dead(e) || e->broken) return true;
+    assert_on_loop(&e->base.loop->tasks);
+    assert(e->open && !e->later && !e->half_closed);
+    e->half_closed = true;
+    sim_push(e->conn->sim, next_arrival(out), arrive_end, out, 0);
+    return true;
 }
 
 static struct addr op_local(struct stream *stream) { return end_of(stream)->conn->addr[end_of(stream)->side]; }
 
-static const struct stream_ops sim_stream_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close, .local = op_local};
+static const struct stream_ops sim_stream_ops = {.start = op_start, .pause = op_pause, .write = op_write, .close = op_close, .local = op_local,
+                                                  .half_close = op_half_close};
 
 /* --- connecting and accepting --- */
 

@@ -1,6 +1,9 @@
 /* What a cluster is, written into files: exportConfigs, exportMetadata, exportPopRecord, bundle. */
 #include "admin/broker/broker.h"
 
+#include "admin/group/group.h"
+#include "admin/topic/topic.h"
+
 #include "base/properties_file.h"
 #include "codec/body_group_config.h"
 
@@ -95,12 +98,20 @@ static bool has_group(const struct metadata *m, struct slice name)
     return false;
 }
 
-static void add_topics(struct job *j, struct metadata *m, const struct topic_table *t)
+/* The user's: not what a server made for itself, of which `system` are those that have its own names. */
+static bool is_users(struct slice name, const struct topic_list *system, bool special)
+{
+    for (size_t i = 0; i < system->topics.count; i++)
+        if (slice_eq(system->topics.items[i], name)) return false;
+    return topic_is_of_group(name) ? special : !topic_is_internal(name);
+}
+
+static void add_topics(struct job *j, struct metadata *m, const struct topic_table *t, const struct topic_list *system)
 {
     bool special = param_has(j->params, "specialTopic");
     for (size_t i = 0; i < t->topics.count; i++) {
         struct slice name = t->topics.items[i].name;
-        if (has_topic(m, name) || (!special && (slice_starts(name, SLICE("%RETRY%")) || slice_starts(name, SLICE("%DLQ%"))))) continue;
+        if (has_topic(m, name) || !is_users(name, system, special)) continue;
         struct topic_config *c = arena_list_add(job_arena(j), (void **)&m->topics.topics.items, &m->topics.topics.count, sizeof *c);
         if (c) *c = t->topics.items[i];
     }
@@ -109,7 +120,7 @@ static void add_topics(struct job *j, struct metadata *m, const struct topic_tab
 static void add_groups(struct job *j, struct metadata *m, const struct group_table *t)
 {
     for (size_t i = 0; i < t->groups.count; i++) {
-        if (has_group(m, t->groups.items[i].name)) continue;
+        if (has_group(m, t->groups.items[i].name) || group_is_internal(t->groups.items[i].name)) continue;
         struct group_config *c = arena_list_add(job_arena(j), (void **)&m->groups.groups.items, &m->groups.groups.count, sizeof *c);
         if (c) *c = t->groups.items[i];
     }
@@ -148,18 +159,26 @@ static void write_metadata(struct job *j, const struct metadata *m)
     buf_done(&text);
 }
 
-/* Two answers of each broker: topics, groups. */
+enum { ASK_SYSTEM_TOPICS, ASK_TOPICS, ASK_GROUPS, QUESTIONS };
+
+static size_t take_metadata(struct job *j, struct metadata *m, struct reply *const *r)
+{
+    struct topic_table topics;
+    struct group_table groups;
+    struct topic_list system = {.topics = {NULL, 0}};
+    bool whole = job_read(j, r[ASK_SYSTEM_TOPICS], &topic_list_bean, &system);
+    size_t read = 0;
+    if (whole && job_read(j, r[ASK_TOPICS], &topic_table_bean, &topics)) add_topics(j, m, &topics, &system), read++;
+    if (job_read(j, r[ASK_GROUPS], &group_table_bean, &groups)) add_groups(j, m, &groups), read++;
+    return read;
+}
+
 static void on_metadata(struct job *j)
 {
     struct metadata *m = job_take(j, sizeof *m);
     struct replies all = j->replies;
     size_t read = 0;
-    for (size_t i = 0; i < all.list.count; i++) {
-        struct topic_table topics;
-        struct group_table groups;
-        if (i % 2 == 0 && job_read(j, all.list.items[i], &topic_table_bean, &topics)) add_topics(j, m, &topics), read++;
-        else if (i % 2 && job_read(j, all.list.items[i], &group_table_bean, &groups)) add_groups(j, m, &groups), read++;
-    }
+    for (size_t i = 0; i + QUESTIONS <= all.list.count; i += QUESTIONS) read += take_metadata(j, m, &all.list.items[i]);
     if (read) write_metadata(j, m);
     else job_end_with(j, &all);
 }
@@ -170,7 +189,9 @@ static void ask_metadata(struct job *j)
     struct all_groups_header *g = job_take(j, sizeof *g);
     struct request topics = {.code = REQUEST_GET_ALL_TOPIC_CONFIG, .kind = &all_topics_kind, .header = t};
     struct request groups = {.code = REQUEST_GET_ALL_SUBSCRIPTIONGROUP_CONFIG, .kind = &all_groups_kind, .header = g};
+    struct request system = {.code = REQUEST_GET_SYSTEM_TOPIC_LIST_FROM_BROKER};
     for (size_t i = 0; i < j->brokers.list.count; i++) {
+        job_ask(j, &j->brokers.list.items[i].broker, &system, NULL);
         job_ask(j, &j->brokers.list.items[i].broker, &topics, NULL);
         job_ask(j, &j->brokers.list.items[i].broker, &groups, NULL);
     }
@@ -339,7 +360,7 @@ const struct command export_commands[] = {
     {.name = "exportConfigs", .params = config_params, .start = export_configs,
      .summary = "writes the settings of all brokers into a file"},
     {.name = "exportMetadata", .params = metadata_params, .one_of = "brokerAddr|clusterName", .start = export_metadata,
-     .summary = "writes topics and groups into a file"},
+     .summary = "writes the user's topics and groups into a file"},
     {.name = "exportPopRecord", .params = pop_params, .one_of = "brokerAddr|clusterName", .start = export_pop,
      .summary = "has the original move records of pop from RocksDB to its log"},
     {.name = NULL},

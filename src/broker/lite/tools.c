@@ -40,10 +40,12 @@ static void list_groups(const struct broker *b, struct slice parent, struct aren
     }
 }
 
+/* Of groups that have committed: where others have only pulled is known apart from that. */
 static size_t count_offsets(const struct broker *b)
 {
+    const struct group_offsets *g;
     size_t n = 0;
-    for (size_t at = 0; offsets_next(b->offsets, &at);) n++;
+    for (size_t at = 0; (g = offsets_next(b->offsets, &at));) n += offsets_has_committed(g);
     return n;
 }
 

@@ -1,13 +1,8 @@
-#include "broker/locks/locks.h"
+#include "broker/locks/locks_state.h"
 
 #include "base/log.h"
 
 #include <stdlib.h>
-
-struct queue_lock {
-    char *client_id;
-    int64_t taken_ms;    /* mono_ms of the last time it was asked for */
-};
 
 void locks_init(struct locks *l, struct tasks *tasks) { *l = (struct locks){.tasks = tasks, .queues = MAP_EMPTY}; }
 
@@ -71,6 +66,14 @@ const char *locks_holder(const struct locks *l, struct slice group, const struct
     if (!lock || is_expired(l, lock)) return NULL;
     *silent_ms = tasks_mono_ms(l->tasks) - lock->taken_ms;
     return lock->client_id;
+}
+
+void locks_age(struct locks *l, struct slice group, const struct message_queue *q, int64_t silent_ms)
+{
+    struct buf key = make_key(group, q);
+    struct queue_lock *lock = map_get(&l->queues, buf_slice(&key));
+    buf_done(&key);
+    if (lock) lock->taken_ms = tasks_mono_ms(l->tasks) - silent_ms;
 }
 
 bool locks_any(const struct locks *l, struct slice group)

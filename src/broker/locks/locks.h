@@ -2,12 +2,15 @@
  * for LOCK_LIVES_MS.
  * Facts    docs/protocol/remoting.md A10, semantics.md 8
  * Threads  loop
- * Owns     copies of all names. Locks live in memory only, as with the original: after a restart clients lock anew. */
+ * Files    <root>/config/queueLocks.json from a clean stop to the next start, so that nobody consumes a queue while its owner, who goes on, has not
+ *          asked again yet. The original does not know the file; after a kill clients lock anew, as there
+ * Owns     copies of all names */
 #ifndef SKYLARK_BROKER_LOCKS_H
 #define SKYLARK_BROKER_LOCKS_H
 
 #include "base/map.h"
 #include "codec/body_queue.h"
+#include "os/file.h"
 #include "os/tasks.h"
 
 struct locks {
@@ -29,5 +32,10 @@ bool locks_any(const struct locks *l, struct slice group);
 void locks_release(struct locks *l, struct slice group, const struct message_queue *q, struct slice client_id);
 /* Forgets locks that have expired, so that queues of consumers long gone cost nothing. */
 void locks_expire(struct locks *l);
+
+/* Both block: at the start and the end. */
+err_t locks_save(const struct locks *l, struct fs *fs, const char *path) MUST_CHECK;
+/* Takes back what has not expired meanwhile, and takes the file away. What cannot be read is told, and left out. */
+void locks_load(struct locks *l, struct fs *fs, const char *path);
 
 #endif

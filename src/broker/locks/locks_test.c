@@ -1,7 +1,9 @@
 #include "kit/fake_tasks.h"
 #include "kit/test.h"
 
+#include "base/log.h"
 #include "broker/locks/locks.h"
+#include "kit/sim_fs.h"
 #include "os/random.h"
 
 #include <string.h>
@@ -142,4 +144,81 @@ TEST(model, random_clients_own_what_they_would_by_the_rules)
         }
         stop(&f);
     }
+}
+
+/* --- over a stop --- */
+
+static const char path[] = "/config/locks.json";
+
+static struct sim_fs *disk_new(void)
+{
+    struct sim_fs *disk = sim_fs_new(1);
+    EXPECT_OK(fs_make_folder(sim_fs_disk(disk), "/config"));
+    return disk;
+}
+
+/* The next process, so many ms later. */
+static void restart(struct fixture *f, struct sim_fs *disk, int64_t ms, bool clean)
+{
+    if (clean) EXPECT_OK(locks_save(&f->locks, sim_fs_disk(disk), path));
+    locks_done(&f->locks);
+    f->tasks.wall_ms += ms;
+    f->tasks.mono_ms = 5;   /* another clock */
+    locks_init(&f->locks, &f->tasks.tasks);
+    locks_load(&f->locks, sim_fs_disk(disk), path);
+}
+
+TEST(locks, owners_go_on_after_a_clean_stop_and_nobody_else_gets_in_between)
+{
+    struct fixture f;
+    struct sim_fs *disk = disk_new();
+    start(&f);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    EXPECT(take(&f, "G", "T", 1, "two"));
+    EXPECT(take(&f, "H", "T\"\\", 0, "two"));
+    fake_tasks_advance(&f.tasks, 20000);
+    EXPECT(take(&f, "G", "T", 1, "two"));
+    restart(&f, disk, 10000, true);
+    EXPECT(!take(&f, "G", "T", 0, "two"));
+    EXPECT(!take(&f, "H", "T\"\\", 0, "one"));
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    fake_tasks_advance(&f.tasks, LOCK_LIVES_MS - 9000);   /* the owner of the second has been silent for longer than before the stop */
+    EXPECT(take(&f, "G", "T", 1, "one"));
+    sim_fs_free(disk);
+    stop(&f);
+}
+
+TEST(locks, what_expired_while_nobody_was_there_is_free_and_after_a_kill_all_is)
+{
+    struct fixture f;
+    struct sim_fs *disk = disk_new();
+    start(&f);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    restart(&f, disk, LOCK_LIVES_MS + 1, true);
+    EXPECT(take(&f, "G", "T", 0, "two"));
+    restart(&f, disk, 1000, true);
+    EXPECT(!take(&f, "G", "T", 0, "one"));
+    restart(&f, disk, 1000, false);   /* the file was taken away when it was read */
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    restart(&f, disk, -5000, true);   /* a clock that is set back makes nobody young */
+    EXPECT(!take(&f, "G", "T", 0, "two"));
+    sim_fs_free(disk);
+    stop(&f);
+}
+
+TEST(locks, a_file_that_cannot_be_read_is_left_out_and_goes)
+{
+    struct fixture f;
+    struct sim_fs *disk = disk_new();
+    struct file_info info;
+    log_set_level(LOG_SILENT);
+    start(&f);
+    EXPECT(take(&f, "G", "T", 0, "one"));
+    EXPECT_OK(fs_replace_file(sim_fs_disk(disk), path, SLICE("{\"locks\":[{\"group\":")));
+    restart(&f, disk, 1, false);
+    EXPECT(take(&f, "G", "T", 0, "two"));
+    EXPECT_ERR(fs_info(sim_fs_disk(disk), path, &info), ERR_NOT_FOUND);
+    log_set_level(LOG_INFO);
+    sim_fs_free(disk);
+    stop(&f);
 }

@@ -26,7 +26,7 @@ import org.apache.rocketmq.tools.command.SubCommand;
  */
 public final class Runner {
     private static final InheritableThreadLocal<ByteArrayOutputStream> CAPTURE = new InheritableThreadLocal<>();
-    private static final int AT_ONCE = 6;
+    private static final int AT_ONCE = 12;
     private static final int APART_MS = 30; // a client is named after the millisecond in which it is made
 
     public static void main(String[] args) throws Exception {
