@@ -153,6 +153,20 @@ TEST(push, a_message_whose_callback_takes_too_long_is_given_back)
     end(&s);
 }
 
+TEST(push, an_answer_that_leads_nowhere_is_asked_for_again_after_a_while)
+{
+    struct scene s = scene();
+    s.b->stored = 4;
+    s.b->wrong_next = -5;
+    begin(&s, 3500);
+    EXPECT_EQ(s.manner.calls, 0);
+    EXPECT(s.b->pull_count >= 4 && s.b->pull_count <= 9);   /* once a second; and the other queues once each */
+    s.b->wrong_next = 0;
+    sim_run_for(s.o->sim, 2000);
+    EXPECT_EQ(s.manner.calls, 4);
+    end(&s);
+}
+
 /* --- giving back --- */
 
 TEST(push, what_its_broker_does_not_take_back_is_sent_as_a_new_message_of_the_retry_topic)

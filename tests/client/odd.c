@@ -125,6 +125,7 @@ static void answer_pull(struct odd_broker *b, struct call *call, const struct pu
     int64_t end = h->queue_offset + h->max_msg_nums < b->stored ? h->queue_offset + h->max_msg_nums : b->stored;
     for (int64_t i = h->queue_offset; i < end; i++) put_record(b, i, &body);
     struct pull_reply_header r = {.next_begin_offset = end, .max_offset = b->stored};
+    if (b->wrong_next) r.next_begin_offset = b->wrong_next;
     call_reply(call, RESPONSE_SUCCESS, NULL, &pull_reply_kind, &r, buf_slice(&body));
     buf_done(&body);
 }

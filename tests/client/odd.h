@@ -61,6 +61,7 @@ struct odd_broker {
     int back_script;             /* how 36 is answered: a code, or ODD_SILENT */
     size_t backs;
     int32_t back_levels[ODD_PULLS_MAX];
+    int64_t wrong_next;          /* told instead of where the queue goes on; 0: the right one */
     bool grants;                 /* locks */
     size_t locks, unlocks;
     bool told_oneway;
