@@ -170,11 +170,12 @@ static bool can_send_to(const struct topic_route *r, const struct route_queues *
 
 static err_t make_queues(struct topic_state *t)
 {
-    size_t count = 0;
+    size_t count = 0, to_read = 0;
     for (size_t i = 0; i < t->route.queues.count; i++) {
         const struct route_queues *q = &t->route.queues.items[i];
         if (can_send_to(&t->route, q)) count += (size_t)q->write_queues;
-        if (count > QUEUES_MAX) return err_new(ERR_BODY, "a route of more than %d queues", QUEUES_MAX);
+        if (q->read_queues > 0) to_read += (size_t)q->read_queues;
+        if (count > QUEUES_MAX || to_read > QUEUES_MAX) return err_new(ERR_BODY, "a route of more than %d queues", QUEUES_MAX);
     }
     t->queues = arena_take(&t->arena, (count + 1) * sizeof *t->queues);
     if (!t->queues) return err_new(ERR_OUT_OF_MEMORY, NULL);

@@ -153,6 +153,20 @@ TEST(push, a_message_whose_callback_takes_too_long_is_given_back)
     end(&s);
 }
 
+TEST(push, an_answer_that_leads_nowhere_is_asked_for_again_after_a_while)
+{
+    struct scene s = scene();
+    s.b->stored = 4;
+    s.b->wrong_next = -5;
+    begin(&s, 3500);
+    EXPECT_EQ(s.manner.calls, 0);
+    EXPECT(s.b->pull_count >= 4 && s.b->pull_count <= 9);   /* once a second; and the other queues once each */
+    s.b->wrong_next = 0;
+    sim_run_for(s.o->sim, 2000);
+    EXPECT_EQ(s.manner.calls, 4);
+    end(&s);
+}
+
 /* --- giving back --- */
 
 TEST(push, what_its_broker_does_not_take_back_is_sent_as_a_new_message_of_the_retry_topic)
@@ -234,6 +248,19 @@ TEST(push, a_broadcast_consumer_begins_where_its_file_says_and_keeps_what_the_fi
     EXPECT(strstr((char *)text.p, "{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"Orders\"}:6"));
     EXPECT(strstr((char *)text.p, "{\"brokerName\":\"z\",\"queueId\":9,\"topic\":\"Other\"}:7"));
     buf_done(&text);
+    end(&s);
+}
+
+TEST(push, how_far_a_consumer_is_has_been_taken_note_of_before_it_says_good_bye)
+{
+    struct scene s = scene();
+    s.b->stored = 6;
+    begin(&s, 3000);
+    EXPECT_EQ(s.b->told_offset, -1);
+    odd_shutdown(s.o);
+    EXPECT_EQ(s.b->told_offset, 6);
+    EXPECT(!s.b->told_oneway);
+    EXPECT(s.b->told_before_goodbye > 0 && s.b->goodbyes == 1);
     end(&s);
 }
 

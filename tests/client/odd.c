@@ -125,6 +125,7 @@ static void answer_pull(struct odd_broker *b, struct call *call, const struct pu
     int64_t end = h->queue_offset + h->max_msg_nums < b->stored ? h->queue_offset + h->max_msg_nums : b->stored;
     for (int64_t i = h->queue_offset; i < end; i++) put_record(b, i, &body);
     struct pull_reply_header r = {.next_begin_offset = end, .max_offset = b->stored};
+    if (b->wrong_next) r.next_begin_offset = b->wrong_next;
     call_reply(call, RESPONSE_SUCCESS, NULL, &pull_reply_kind, &r, buf_slice(&body));
     buf_done(&body);
 }
@@ -144,6 +145,8 @@ static void take_offset(struct odd_broker *b, struct call *call)
     struct update_offset_header h;
     EXPECT_OK(header_decode(&update_offset_kind, call->frame, &h));
     if (slice_eq(h.topic, SLICE("Orders")) && h.queue_id == 0) b->told_offset = h.commit_offset;
+    b->told_oneway = call->oneway;
+    b->told_before_goodbye += !b->goodbyes;
     call_reply_ok(call);
 }
 

@@ -61,8 +61,11 @@ struct odd_broker {
     int back_script;             /* how 36 is answered: a code, or ODD_SILENT */
     size_t backs;
     int32_t back_levels[ODD_PULLS_MAX];
+    int64_t wrong_next;          /* told instead of where the queue goes on; 0: the right one */
     bool grants;                 /* locks */
     size_t locks, unlocks;
+    bool told_oneway;
+    size_t told_before_goodbye;  /* commits that came before the first good-bye */
     int64_t told_offset;         /* the last one committed for that queue; -1 none */
     struct rpc_conn *conn;       /* the last one that sent a heartbeat */
 };

@@ -420,6 +420,17 @@ TEST(route, queues_without_permission_to_write_are_not_sent_to)
     odd_stop(o);
 }
 
+TEST(route, more_queues_than_anybody_has_are_an_answer_that_cannot_be_read)
+{
+    struct odd *o = odd_start(1);
+    o->broker[0].queues = INT32_MAX;
+    odd_producer(o);
+    struct odd_outcome out = odd_send(o);
+    EXPECT_EQ(out.error, SKY_PROTOCOL);
+    EXPECT(strstr(out.text, "more than"));
+    odd_stop(o);
+}
+
 TEST(route, a_silent_name_server_costs_a_send_no_more_than_its_time)
 {
     struct odd *o = odd_start(1);

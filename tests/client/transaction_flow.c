@@ -1,6 +1,8 @@
 /* Transactions with real brokers: half messages, their end, and questions after them. */
 #include "client/world.h"
 
+#include "codec/properties.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -129,4 +131,23 @@ TEST(transaction, only_a_half_message_can_be_ended)
     sim_run_for(p.world->sim, 2000);
     EXPECT_EQ(p.stored, 1);
     end(&p);
+}
+
+TEST(transaction, a_half_message_says_that_it_is_one_as_the_original_does)
+{
+    struct odd *o = odd_start(1);
+    struct odd_outcome out = {.odd = o};
+    odd_producer(o);
+    struct sky_message *m = sky_message_new("Orders", "hello", 5);
+    SKY_OKAY(sky_message_set_tag(m, "paid"));
+    SKY_OKAY(sky_producer_send_half_async(o->producer, m, NULL, odd_sent, &out));
+    sky_message_free(m);
+    odd_wait(o, &out);
+    const struct send_header *h = &o->broker[0].sends[0].h;
+    EXPECT_EQ(h->sys_flag, 4);
+    EXPECT_TEXT(properties_get(h->properties, SLICE("TRAN_MSG")), "true");
+    EXPECT_TEXT(properties_get(h->properties, SLICE("PGROUP")), "makers");
+    EXPECT_TEXT(properties_get(h->properties, SLICE("TAGS")), "paid");
+    EXPECT_TEXT(properties_get(h->properties, SLICE("UNIQ_KEY")), out.message_id);
+    odd_stop(o);
 }

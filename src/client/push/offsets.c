@@ -16,6 +16,15 @@ static struct message_queue name_of(const struct work_queue *q)
     return (struct message_queue){.topic = slice_text(q->topic), .broker = slice_text(q->broker), .queue_id = q->id};
 }
 
+static void on_told(void *ctx, err_t e, const struct rpc_reply *reply)
+{
+    (void)reply;
+    err_drop(e, "what is not known to be done is done again by the next member");
+    push_settle(ctx);
+}
+
+/* At the consumer's end the answer is waited for: brokers that work with several threads would else give the queues to others, who ask
+ * where they begin, before they know it. */
 void offset_tell(const struct work_queue *q)
 {
     struct sky_push_consumer *p = q->consumer;
@@ -29,7 +38,9 @@ void offset_tell(const struct work_queue *q)
     if (!address.p) return;
     struct update_offset_header h = {.consumer_group = slice_text(p->options.group), .topic = slice_text(q->topic), .queue_id = q->id,
                                      .commit_offset = q->commit_offset, .bname = slice_text(q->broker)};
-    struct rpc_request r = {.code = REQUEST_UPDATE_CONSUMER_OFFSET, .kind = &update_offset_kind, .header = &h, .timeout_ms = OFFSET_TIMEOUT_MS};
+    struct rpc_request r = {.code = REQUEST_UPDATE_CONSUMER_OFFSET, .kind = &update_offset_kind, .header = &h, .timeout_ms = OFFSET_TIMEOUT_MS,
+                            .done = p->finished ? on_told : NULL, .ctx = p};
+    if (p->finished) push_busy(p);
     rpc_peer_request(routes_link(client_of(p), address)->peer, &r);
 }
 

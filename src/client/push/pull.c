@@ -144,6 +144,8 @@ static void on_answer(struct work_queue *q, const struct frame *f)
         return;
     }
     err_t e = header_decode(&pull_reply_kind, f, &h);
+    if (!e && (h.next_begin_offset < 0 || (found && h.next_begin_offset <= q->next_offset)))
+        e = err_new(ERR_FIELD, "a queue does not go on at %lld", (long long)h.next_begin_offset);
     if (e) {
         log_warn("pull.unreadable topic=\"%s\" why=\"%s\"", q->topic, err_text(e));
         err_free(e);

@@ -115,7 +115,7 @@ struct work_queue *queue_find(struct sky_push_consumer *p, struct slice topic, s
 /* --- offsets.c --- */
 /* Finds where the queue begins, and then pulls; gives the queue back when that cannot be found. */
 void offset_begin(struct work_queue *q);
-/* Tells the server how far the queue is, without waiting for an answer; or the file, of broadcasting. */
+/* Tells the server how far the queue is, without waiting for an answer unless the consumer ends; or the file, of broadcasting. */
 void offset_tell(const struct work_queue *q);
 /* Never goes back, unless `force`. */
 void offset_note(struct work_queue *q, int64_t offset, bool force);
