@@ -116,6 +116,8 @@ struct admin_call {
     /* What stands in a file beside the program, as a text that stays: the profiles; p NULL: there are none. NULL likewise. */
     struct slice (*profiles)(void);
     err_t (*read_file)(const char *path, struct slice *out);   /* one that the user named; the text stays; NULL: there are none */
+    /* Up to `most` bytes of such a file, from `at` on: *n of them, 0 at its end; NULL: there are none. */
+    err_t (*read_part)(const char *path, int64_t at, size_t most, uint8_t *out, size_t *n);
     err_t (*write_file)(const char *path, struct slice text);  /* with the folders that are missing; NULL: there are none */
     uint64_t random;            /* a seed */
     const char *profile;        /* without --profile; NULL: none */

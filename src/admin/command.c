@@ -15,6 +15,7 @@ enum { TIMEOUT_DEFAULT_MS = 3000, TIMEOUT_MOST_MS = 3600000 };
 const struct param common_params[COMMON_PARAMS + 1] = {
     [COMMON_NAMESRV] = {"namesrv", "n", PARAM_VALUE, "ADDR[;ADDR...]", "name servers (default: the variable NAMESRV_ADDR, else " NAMESRV_DEFAULT ")"},
     [COMMON_NAMESRV_ADDR] = {"namesrvAddr", NULL, PARAM_VALUE, "ADDR[;ADDR...]", NULL},
+    [COMMON_NAMESERVER_ADDR] = {"nameserverAddr", NULL, PARAM_VALUE, "ADDR[;ADDR...]", NULL},
     [COMMON_BROKER] = {"broker", "b", PARAM_VALUE, "ADDR", "asks this broker alone, and no name server"},
     [COMMON_JSON] = {"json", NULL, PARAM_SWITCH, NULL, "the answer as one JSON document"},
     [COMMON_TIMEOUT] = {"timeout", NULL, PARAM_VALUE, "MS", "for all of it together (default 3000)"},
@@ -74,12 +75,16 @@ static void fail(struct invocation *in, err_t e)
     end(in, status);
 }
 
+static void begin_round(struct invocation *in);
+
 /* What an operation used is let go in a turn of its own, as it may stand below command_done. */
 static void say_farewell(struct mail *m)
 {
     struct invocation *in = (struct invocation *)((char *)m - offsetof(struct invocation, farewell));
     admin_free(in->admin);
-    end(in, in->status);
+    in->admin = NULL;
+    in->job = NULL;
+    if (!command_repeat(in, begin_round)) end(in, in->status);
 }
 
 void command_done(void *ctx, err_t e)
@@ -153,6 +158,7 @@ static err_t take_common(struct invocation *in)
     if (!profile.p && in->call.profile) profile = slice_text(in->call.profile);
     in->json = in->common[COMMON_JSON].p != NULL;
     if (profile.p) e = take_profile(in, profile);
+    if (in->common[COMMON_NAMESERVER_ADDR].p) in->options.namesrv = in->common[COMMON_NAMESERVER_ADDR];
     if (in->common[COMMON_NAMESRV_ADDR].p) in->options.namesrv = in->common[COMMON_NAMESRV_ADDR];
     if (in->common[COMMON_NAMESRV].p) in->options.namesrv = in->common[COMMON_NAMESRV];
     if (in->common[COMMON_BROKER].p) in->options.broker = slice_trim(in->common[COMMON_BROKER]);
@@ -210,20 +216,34 @@ static err_t ask_consent(const struct invocation *in)
     return e;
 }
 
-static err_t begin(struct invocation *in)
+static void begin_job(struct invocation *in)
 {
-    err_t e = ask_consent(in);
-    if (e) return e;
-    in->admin = admin_new(&in->options);
-    if (!in->command->start) return in->command->begin(in);
+    in->emitted = false;
     in->job = job_new(in->admin, &in->params);
     in->job->progress = in->call.progress ? command_progress : NULL;
     in->job->progress_ctx = in;
     in->job->read_file = in->call.read_file;
+    in->job->read_part = in->call.read_part;
     in->job->write_file = in->call.write_file;
     in->job->emit = command_emit;
     random_init(&in->job->random, in->call.random);
     job_run(in->job, in->command->start, command_done, in);
+}
+
+static void begin_round(struct invocation *in)
+{
+    in->admin = admin_new(&in->options);
+    begin_job(in);
+}
+
+static err_t begin(struct invocation *in)
+{
+    err_t e = ask_consent(in);
+    if (!e) e = command_repeat_read(in);
+    if (e) return e;
+    in->admin = admin_new(&in->options);
+    if (!in->command->start) return in->command->begin(in);
+    begin_job(in);
     return NULL;
 }
 

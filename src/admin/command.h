@@ -25,7 +25,7 @@ union results {
 };
 
 /* Options of all commands. */
-enum { COMMON_NAMESRV, COMMON_NAMESRV_ADDR, COMMON_BROKER, COMMON_JSON, COMMON_TIMEOUT, COMMON_PROFILE, COMMON_YES, COMMON_HELP, COMMON_PARAMS };
+enum { COMMON_NAMESRV, COMMON_NAMESRV_ADDR, COMMON_NAMESERVER_ADDR, COMMON_BROKER, COMMON_JSON, COMMON_TIMEOUT, COMMON_PROFILE, COMMON_YES, COMMON_HELP, COMMON_PARAMS };
 extern const struct param common_params[COMMON_PARAMS + 1];
 
 /* A command that runs. */
@@ -48,6 +48,10 @@ struct invocation {
     union results results;
     struct mail farewell;
     enum admin_status status;
+    struct timer again;                           /* of a command that repeats */
+    void (*next_round)(struct invocation *in);
+    int64_t interval_ms;                          /* between two rounds; 0: there is one */
+    int64_t rounds;                               /* to go, this one included */
 };
 
 struct command {
@@ -59,7 +63,8 @@ struct command {
     const struct command_hint *hints;             /* NULL: none of its own */
     const char *asks;                             /* what it destroys: is asked before, "deletes the topic"; NULL: nothing */
     const char *absent;                           /* why it is not there; all below is NULL then */
-    int64_t timeout_ms;                           /* without --timeout; 0: 3 s */
+    int64_t timeout_ms;                           /* without --timeout; 0: 3 s. Of each round */
+    int32_t interval_s;                           /* of one with the params "interval" and "rounds": without --interval; 0: one round */
     /* An operation in phases (job.h), whose outcome is printed. Or NULL, then: */
     job_phase *start;
     /* Begins the operation, with command_done and the invocation; an error: wrong arguments, nothing has begun. */
@@ -102,6 +107,16 @@ void command_write(FILE *to, struct buf *text);
 /* For struct job: ctx is the invocation. */
 void command_progress(void *ctx, int64_t done, int64_t total);
 
+/* --- command_repeat.c: commands that run again until the user interrupts them --- */
+
+#define PARAM_INTERVAL(letter, help) {"interval", letter, PARAM_VALUE, "S", help}
+#define PARAM_ROUNDS {"rounds", NULL, PARAM_VALUE, "N", "ends after so many (default: when it is interrupted)"}
+
+/* Errors: USAGE. */
+err_t command_repeat_read(struct invocation *in) MUST_CHECK;
+/* After a round, when nothing of it is left: `begin` will run for the next one; false: that was the last one. */
+bool command_repeat(struct invocation *in, void (*begin)(struct invocation *in));
+
 /* --- command.c --- */
 
 /* For operations: ctx is the invocation. Prints, and ends the command. */
@@ -122,11 +137,11 @@ void json_put_number(struct json_out *w, const char *name, int64_t number);
 /* --- the commands --- */
 extern const struct command why_commands[], transaction_commands[];
 extern const struct command topic_change_commands[], topic_perm_commands[], topic_delete_commands[], topic_list_commands[], topic_view_commands[],
-    topic_stats_commands[];
-extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[];
+    topic_stats_commands[], lite_commands[];
+extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[], broker_engine_commands[];
 extern const struct command message_find_commands[], message_read_commands[], message_send_commands[], message_rt_commands[], message_trace_commands[],
-    message_queue_commands[], dlq_commands[];
-extern const struct command client_commands[], route_commands[], doctor_commands[], export_commands[], absent_commands[];
-extern const struct command group_list_commands[], group_view_commands[], group_change_commands[], group_reset_commands[], group_status_commands[];
+    message_queue_commands[], message_dump_commands[], dlq_commands[];
+extern const struct command client_commands[], route_commands[], doctor_commands[], export_commands[], export_metrics_commands[], absent_commands[];
+extern const struct command group_list_commands[], group_view_commands[], group_change_commands[], group_reset_commands[], group_status_commands[], monitor_commands[];
 
 #endif

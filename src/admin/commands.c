@@ -5,12 +5,12 @@
 
 /* Short forms first: they are what --help begins with. */
 static const struct command *const lists[] = {
-    topic_list_commands, topic_view_commands, topic_change_commands, topic_delete_commands, topic_perm_commands, topic_stats_commands,
+    topic_list_commands, topic_view_commands, topic_change_commands, topic_delete_commands, topic_perm_commands, topic_stats_commands, lite_commands,
     group_list_commands, group_view_commands, group_change_commands, group_reset_commands,
     message_find_commands, message_read_commands, message_send_commands, message_trace_commands, message_rt_commands,
-    dlq_commands, message_queue_commands, transaction_commands,
-    broker_status_commands, broker_config_commands, broker_care_commands,
-    client_commands, route_commands, group_status_commands, why_commands, doctor_commands, export_commands,
+    dlq_commands, message_queue_commands, message_dump_commands, transaction_commands,
+    broker_status_commands, broker_config_commands, broker_care_commands, broker_engine_commands,
+    client_commands, route_commands, group_status_commands, monitor_commands, why_commands, doctor_commands, export_commands, export_metrics_commands,
     absent_commands,
 };
 

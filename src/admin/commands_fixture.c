@@ -119,6 +119,22 @@ const struct line world_broker[] = {
     {REQUEST_SEND_MESSAGE_V2, 0, "", &send_reply_kind, &sent},
     {REQUEST_QUERY_CONSUME_QUEUE, 0, "{\"maxQueueIndex\":10,\"minQueueIndex\":8,\"queueData\":[{\"eval\":false,\"physicOffset\":255,\"physicSize\":120,\"tagsCode\":7}]}"},
     {REQUEST_RECALL_MESSAGE, 0, "", &recall_reply_kind, &recalled},
+    {REQUEST_GET_BROKER_LITE_INFO, 0, "{\"cqTableSize\":5,\"currentLmqNum\":3,\"eventMapSize\":1,\"groupMeta\":{\"T\":[\"G\",\"H\"]},\"liteSubscriptionCount\":2,\"maxLmqNum\":90,"
+                                      "\"offsetTableSize\":4,\"orderInfoCount\":0,\"storeType\":\"default\",\"topicMeta\":{\"T\":60}}"},
+    {REQUEST_GET_PARENT_TOPIC_INFO, 0, "{\"groups\":[\"G\",\"H\"],\"liteTopicCount\":2,\"lmqNum\":3,\"topic\":\"T\",\"ttl\":60}"},
+    {REQUEST_GET_LITE_TOPIC_INFO, 0, "{\"liteTopic\":\"l1\",\"parentTopic\":\"T\",\"shardingToBroker\":true,\"subscriber\":[{\"clientId\":\"c1\",\"group\":\"G\"}],"
+                                     "\"topicOffset\":{\"lastUpdateTimestamp\":1796042445070,\"maxOffset\":7,\"minOffset\":2}}"},
+    {REQUEST_GET_LITE_CLIENT_INFO, 0, "{\"clientId\":\"c1\",\"group\":\"G\",\"lastAccessTime\":1796042445070,\"lastConsumeTime\":-1,\"liteTopicCount\":1,"
+                                      "\"liteTopicSet\":[\"%LMQ%$T$l1\"],\"parentTopic\":\"T\"}"},
+    {REQUEST_GET_LITE_GROUP_INFO, 0, "{\"earliestUnconsumedTimestamp\":1796042445070,\"group\":\"G\",\"lagCountTopK\":[{\"earliestUnconsumedTimestamp\":1796042445070,"
+                                     "\"lagCount\":2,\"liteTopic\":\"l1\"},{\"earliestUnconsumedTimestamp\":-1,\"lagCount\":5,\"liteTopic\":\"l2\"}],\"lagTimestampTopK\":[],"
+                                     "\"liteTopicOffsetWrapper\":{\"brokerOffset\":7,\"consumerOffset\":5,\"lastTimestamp\":0,\"pullOffset\":0},\"parentTopic\":\"T\",\"totalLagCount\":7}"},
+    {REQUEST_TRIGGER_LITE_DISPATCH, 0, ""},
+    {REQUEST_SWITCH_TIMER_ENGINE, 0, ""},
+    {REQUEST_CHECK_ROCKSDB_CQ_WRITE_PROGRESS, 0, "{\"checkStatus\":2}"},
+    {REQUEST_EXPORT_ROCKSDB_CONFIG_TO_JSON, 0, ""},
+    {REQUEST_GET_SYSTEM_TOPIC_LIST_FROM_BROKER, 0, "{\"topicList\":[\"a\",\"C\"]}"},
+    {REQUEST_CONSUME_MESSAGE_DIRECTLY, 0, "{\"autoCommit\":true,\"consumeResult\":\"CR_SUCCESS\",\"order\":false,\"spentTimeMills\":12}"},
     {0},
 };
 
@@ -126,7 +142,7 @@ const struct line world_broker[] = {
 const char world_route[] =
     "{\"brokerDatas\":[{\"brokerAddrs\":{\"0\":\"10.0.0.2:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"}],\"filterServerTable\":{},"
     "\"queueDatas\":[{\"brokerName\":\"a\",\"perm\":6,\"readQueueNums\":4,\"topicSysFlag\":0,\"writeQueueNums\":4}]}";
-static const char one_cluster[] =
+const char world_cluster[] =
     "{\"brokerAddrTable\":{\"a\":{\"brokerAddrs\":{0:\"10.0.0.2:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"}},\"clusterAddrTable\":{\"C\":[\"a\"]}}";
 
 struct cluster *world_start(void)
@@ -139,7 +155,7 @@ struct cluster *world_start(void)
     do {
         names[n] = name_lines[n];
         if (names[n].text && !strcmp(names[n].text, "*route")) names[n].text = world_route;
-        if (names[n].text && !strcmp(names[n].text, "*cluster")) names[n].text = one_cluster;
+        if (names[n].text && !strcmp(names[n].text, "*cluster")) names[n].text = world_cluster;
     } while (names[n++].request);
     cluster_serve(c, 0, names);
     cluster_serve(c, 1, world_broker);

@@ -9,7 +9,7 @@ struct cluster *world_start(void);
 
 /* Parts of it: what the broker says, up to request 0; the record of the message, and of a dead letter. Filled by world_start. */
 extern const struct line world_broker[];
-extern const char world_route[], world_members[], world_running[];
+extern const char world_route[], world_cluster[], world_members[], world_running[];
 extern struct slice world_record, world_letter;
 
 #endif

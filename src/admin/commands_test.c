@@ -15,7 +15,7 @@ enum { NAMES, BROKER };
 
 struct row {
     const char *line;
-    int server;
+    int server;                 /* -1: nobody was asked */
     int32_t code;               /* that this one was asked */
     const char *field, *value;  /* with this field (V2 of sends: its letter); NULL: any */
     const char *part;           /* of what was printed */
@@ -45,6 +45,16 @@ static const struct row rows[] = {
     {"topicStatus -t T", BROKER, REQUEST_GET_TOPIC_STATS_INFO, "topic", "T", "a           0        8          10         2026-11-30T12:40:45.070Z"},
     {"allocateMQ -t T -i x,y,z", NAMES, REQUEST_GET_ROUTEINFO_BY_TOPIC, NULL, NULL, "x   a           0\nx   a           1\ny   a           2\nz   a           3\n"},
     {"statsAll -t T", BROKER, REQUEST_VIEW_BROKER_STATS_DATA, "statsKey", "T@G", "T      G              6             2.50   2.50    100          100"},
+    {"getBrokerLiteInfo -b 10.0.0.2:1 -d", BROKER, REQUEST_GET_BROKER_LITE_INFO, NULL, NULL, "T      G,H"},
+    {"getBrokerLiteInfo -c C", BROKER, REQUEST_GET_BROKER_LITE_INFO, NULL, NULL, "default    90         3              2"},
+    {"getParentTopicInfo -p T", BROKER, REQUEST_GET_PARENT_TOPIC_INFO, "topic", "T", "a           60   2               3       G,H"},
+    {"getLiteTopicInfo -p T -l l1 -s", BROKER, REQUEST_GET_LITE_TOPIC_INFO, "liteTopic", "l1", "lmqName  %LMQ%$T$l1\n"},
+    {"getLiteTopicInfo -p T -l l1 -s", BROKER, REQUEST_GET_LITE_TOPIC_INFO, "parentTopic", "T", "a           c1        G"},
+    {"getLiteTopicInfo -p T -l l1", BROKER, REQUEST_GET_LITE_TOPIC_INFO, NULL, NULL, "a           2          7          2026-11-30T12:40:45.070Z  true              1\n"},
+    {"getLiteClientInfo -p T -g G -c c1 -s", BROKER, REQUEST_GET_LITE_CLIENT_INFO, "clientId", "c1", "a           1               2026-11-30T12:40:45.070Z  -\n"},
+    {"getLiteGroupInfo -p T -g G -k 3", BROKER, REQUEST_GET_LITE_GROUP_INFO, "topK", "3", "l2         5         -\nl1         2         2026-11-30T12:40:45.070Z\n"},
+    {"getLiteGroupInfo -p T -g G -l l1", BROKER, REQUEST_GET_LITE_GROUP_INFO, "liteTopic", "l1", "a           7             5               2         -\n"},
+    {"triggerLiteDispatch -p T -g G -c c1 -b a", BROKER, REQUEST_TRIGGER_LITE_DISPATCH, "clientId", "c1", "dispatched"},
     /* groups */
     {"group list", BROKER, REQUEST_GET_CONSUMER_CONNECTION_LIST, "consumerGroup", "G", "G      2      V5_3_3   PUSH  CLUSTERING  1.50  6"},
     {"group describe G", BROKER, REQUEST_GET_CONSUME_STATS, "consumerGroup", "G", "retryMaxTimes                   3"},
@@ -71,6 +81,7 @@ static const struct row rows[] = {
     {"consumerStatus -g G", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, "consumerGroup", "G", "subscriptionsAgree  true"},
     {"consumerStatus -g G -i 10.0.1.1@7", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, "clientId", "10.0.1.1@7", "T      3.00    4.00     2.00       1.00          0.50              2"},
     {"subscription check G", BROKER, REQUEST_GET_CONSUMER_RUNNING_INFO, NULL, NULL, "no disagreements"},
+    {"startMonitoring --rounds 1", BROKER, REQUEST_GET_TOPIC_STATS_INFO, "topic", "T", "G              T      2        6                6                   0\n"},
     /* messages */
     {"message show T KEY1", BROKER, REQUEST_QUERY_MESSAGE, "_UNIQUE_KEY_QUERY", "true", "body             hello"},
     {"message find T --key k1", BROKER, REQUEST_QUERY_MESSAGE, "key", "k1", "KEY1   a           0        9            red   k1    2026-11-30T12:40:45.070Z  5"},
@@ -80,6 +91,13 @@ static const struct row rows[] = {
     {"queryMsgByKey -t T -k k1 -m 3", BROKER, REQUEST_QUERY_MESSAGE, "maxNum", "3", "KEY1"},
     {"queryMsgByUniqueKey -t T -i KEY1", BROKER, REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, "topic", "T", "NOT_CONSUME_YET"},
     {"queryMsgByUniqueKey -t T -i KEY1 -a", BROKER, REQUEST_QUERY_MESSAGE, "key", "KEY1", "hello"},
+    {"queryMsgByKey -t T -k red -p T", BROKER, REQUEST_QUERY_MESSAGE, "indexType", "T", "KEY1"},
+    {"queryMsgByUniqueKey -t T -i KEY1 -s 5 -e 6", BROKER, REQUEST_QUERY_MESSAGE, "endTimestamp", "6", "hello"},
+    {"queryMsgByUniqueKey -t T -i KEY1 -g G -d 10.0.1.1@7", BROKER, REQUEST_CONSUME_MESSAGE_DIRECTLY, "clientId", "10.0.1.1@7", "CR_SUCCESS"},
+    {"queryMsgById -t T -i 0A0000020000000100000000000000FF -g G -d 10.0.1.1@7", BROKER, REQUEST_CONSUME_MESSAGE_DIRECTLY, "msgId", "0A0000020000000100000000000000FF",
+     "KEY1   10.0.1.1@7  CR_SUCCESS     false  true        12              -\n"},
+    {"queryMsgById -t T -i KEY1 -s true", BROKER, REQUEST_SEND_MESSAGE_V2, "b", "T", "KEY1           a           2        SEND_OK"},
+    {"queryMsgByOffset -t X -r T -b a -i 0 -o 9", BROKER, REQUEST_PULL_MESSAGE, "topic", "X", "queueOffset      9"},
     {"queryMsgByOffset -t T -b a -i 0 -o 9", BROKER, REQUEST_PULL_MESSAGE, "queueOffset", "9", "queueOffset      9"},
     {"queryMsgTraceById -i KEY1", BROKER, REQUEST_QUERY_MESSAGE, "topic", "RMQ_SYS_TRACE_TOPIC", "no pub"},
     {"printMsg -t T", BROKER, REQUEST_PULL_MESSAGE, "queueOffset", "8", "hello"},
@@ -95,6 +113,7 @@ static const struct row rows[] = {
     {"queryCq -t T -q 0 -i 8", BROKER, REQUEST_QUERY_CONSUME_QUEUE, "count", "10", "8      255           120         7"},
     {"timer list", BROKER, REQUEST_GET_TIMER_METRICS, NULL, NULL, "T      a           4"},
     {"timer cancel T djEgVCBhIDE3OTYwNDI0NDUwNzAgS0VZMQ==", BROKER, REQUEST_RECALL_MESSAGE, "topic", "T", "it will not be delivered"},
+    {"dumpCompactionLog -f compacted", -1, 0, NULL, NULL, "messageCount  2\n"},
     {"dlq list", BROKER, REQUEST_GET_TOPIC_STATS_INFO, "topic", "%DLQ%G", "G      a           2"},
     /* brokers */
     {"cluster status", BROKER, REQUEST_GET_BROKER_RUNTIME_INFO, NULL, NULL, "12.50  7.25"},
@@ -122,6 +141,10 @@ static const struct row rows[] = {
     {"updateColdDataFlowCtrGroupConfig -c C -g G -v 100", BROKER, REQUEST_UPDATE_COLD_DATA_FLOW_CTR_CONFIG, NULL, NULL, "done"},
     {"removeColdDataFlowCtrGroupConfig -c C -g G", BROKER, REQUEST_REMOVE_COLD_DATA_FLOW_CTR_CONFIG, NULL, NULL, "done"},
     {"setCommitLogReadAheadMode -c C -m 1", BROKER, REQUEST_SET_COMMITLOG_READ_MODE, "READ_AHEAD_MODE", "1", "done"},
+    {"switchTimerEngine -b 10.0.0.2:1 -e F", BROKER, REQUEST_SWITCH_TIMER_ENGINE, "E_T", "F", "the timer engine is switched"},
+    {"checkRocksdbCqWriteProgress -c C -t T -cf 5", BROKER, REQUEST_CHECK_ROCKSDB_CQ_WRITE_PROGRESS, "checkStoreTime", "5", "under way"},
+    {"rocksDBConfigToJson -c C -t topics", BROKER, REQUEST_EXPORT_ROCKSDB_CONFIG_TO_JSON, "configType", "topics", "config/*.json"},
+    {"exportMetrics -c C -f d", BROKER, REQUEST_VIEW_BROKER_STATS_DATA, "statsKey", "SCHEDULE_TOPIC_XXXX", "d/metrics.json"},
     {"exportPopRecord -c C", BROKER, REQUEST_POP_ROLLBACK, NULL, NULL, "in the log"},
     {"exportConfigs -c C -f d", BROKER, REQUEST_GET_BROKER_CONFIG, NULL, NULL, "d/configs.json"},
     {"exportMetadata -c C -f d", BROKER, REQUEST_GET_ALL_SUBSCRIPTIONGROUP_CONFIG, NULL, NULL, "d/metadata.json"},
@@ -151,17 +174,18 @@ static void expect_row(struct cluster *c, const struct row *r)
     char json[256];
     cluster_forget(c);
     line_run(&s, c, r->line);
-    const struct frame *asked = cluster_asked(c, r->server, r->code);
-    if (s.status || !strstr(s.out_text, r->part) || !asked) print_error("%s\n%d\n%s\n%s\n", r->line, s.status, s.out_text, s.err_text);
+    const struct frame *asked = r->server < 0 ? NULL : cluster_asked(c, r->server, r->code);
+    bool as_wanted = r->server < 0 ? !c->servers[NAMES].seen_count && !c->servers[BROKER].seen_count : asked != NULL;
+    if (s.status || !strstr(s.out_text, r->part) || !as_wanted) print_error("%s\n%d\n%s\n%s\n", r->line, s.status, s.out_text, s.err_text);
     EXPECT_EQ(s.status, ADMIN_FINE);
-    EXPECT(asked && strstr(s.out_text, r->part));
+    EXPECT(as_wanted && strstr(s.out_text, r->part));
     if (r->field && !slice_eq(frame_get(asked, slice_text(r->field)), slice_text(r->value))) print_error("%s\n", r->line);
     if (r->field) EXPECT_TEXT(frame_get(asked, slice_text(r->field)), r->value);
     line_done(&s);
     snprintf(json, sizeof json, "%s --json", r->line);
     line_run(&s, c, json);
     EXPECT_EQ(s.status, ADMIN_FINE);
-    expect_json(r->line, s.out_text);
+    expect_json(r->line, r->server < 0 ? strrchr(s.out_text, '{') : s.out_text);   /* what is not asked comes in lots */
     line_done(&s);
 }
 

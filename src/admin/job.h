@@ -59,6 +59,7 @@ struct job {
     struct random random;
     void (*emit)(struct job *j);    /* what was found so far is printed, and forgotten; NULL: all at the end */
     err_t (*read_file)(const char *path, struct slice *out);    /* the text stays; NULL: there are no files */
+    err_t (*read_part)(const char *path, int64_t at, size_t most, uint8_t *out, size_t *n);
     err_t (*write_file)(const char *path, struct slice text);
     void (*progress)(void *ctx, int64_t done, int64_t total);   /* NULL: nobody looks */
     void *progress_ctx;

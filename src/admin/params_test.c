@@ -128,7 +128,7 @@ static void check_row(struct slice row)
     EXPECT(c);
     if (c->absent || !cell[3].n) return;
     const struct param *p = param_named(c->params, cell[3]);
-    if (!p && slice_eq(cell[3], SLICE("namesrvAddr"))) return;   /* an option of all commands */
+    if (!p && (slice_eq(cell[3], SLICE("namesrvAddr")) || slice_eq(cell[3], SLICE("nameserverAddr")))) return;   /* an option of all commands */
     if (!p) print_error("%.*s has no --%.*s\n", SLICE_ARG(cell[0]), SLICE_ARG(cell[3]));
     EXPECT(p);
     if (cell[2].n) EXPECT_TEXT(cell[2], p->letter);

@@ -1,3 +1,4 @@
+#include "admin/commands_fixture.h"
 #include "admin/session_fixture.h"
 
 #include <stdlib.h>
@@ -24,6 +25,20 @@ static err_t read_file(const char *path, struct slice *out)
     return NULL;
 }
 
+/* "compacted": two messages and zeros; "cut": one, and a part of one. */
+static err_t read_part(const char *path, int64_t at, size_t most, uint8_t *out, size_t *n)
+{
+    uint8_t text[2048] = {0};
+    size_t one = world_record.n, size = !strcmp(path, "cut") ? one + one / 2 : sizeof text;
+    EXPECT(one * 2 < sizeof text);
+    memcpy(text, world_record.p, one);
+    memcpy(text + one, world_record.p, one);
+    *n = at >= (int64_t)size ? 0 : size - (size_t)at;
+    if (*n > most) *n = most;
+    memcpy(out, text + at, *n);
+    return NULL;
+}
+
 static err_t write_file(const char *path, struct slice text)
 {
     EXPECT(*path && text.n < sizeof written);
@@ -45,7 +60,7 @@ static void begin(void *ctx)
     struct line_run *s = ctx;
     struct admin_call call = {.loop = s->cluster->loop, .namesrv = "10.0.0.1:1", .out = s->out, .err = s->err, .done = on_done, .ctx = s,
                               .width = s->width, .colour = s->width > 0, .consent = s->consent == ADMIN_NOT_ASKED ? NULL : consent,
-                              .profiles = profiles, .read_file = read_file, .write_file = write_file, .random = 1};
+                              .profiles = profiles, .read_file = read_file, .read_part = read_part, .write_file = write_file, .random = 1};
     admin_command(&call, s->count, s->words);
 }
 

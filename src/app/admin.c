@@ -61,6 +61,17 @@ static err_t read_file(const char *path, struct slice *out)
     return e;
 }
 
+static err_t read_part(const char *path, int64_t at, size_t most, uint8_t *out, size_t *n)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return err_new(ERR_IO, "%s: %s", path, strerror(errno));
+    size_t got = fseeko(f, at, SEEK_SET) ? 0 : fread(out, 1, most, f);
+    err_t e = ferror(f) ? err_new(ERR_IO, "%s: it cannot be read", path) : NULL;
+    fclose(f);
+    if (!e) *n = got;
+    return e;
+}
+
 static err_t make_folders(const char *path)
 {
     char part[4096];
@@ -133,6 +144,7 @@ int cmd_admin(int argc, char **argv)
     call.consent = ask_user;
     call.profiles = profiles;
     call.read_file = read_file;
+    call.read_part = read_part;
     call.write_file = write_file;
     look_at_terminal(&call);
     admin_command(&call, argc, argv);

@@ -22,10 +22,11 @@ void arena_done(struct arena *a)
     a->used = a->total = 0;
 }
 
-/* Each chunk is twice the one before, up to a bound; what is larger gets a chunk of its own. */
+/* Each chunk is half of what there is already, within bounds, so that a third is idle at most; what is larger gets a chunk of its own. */
 static bool add_chunk(struct arena *a, size_t n)
 {
-    size_t size = a->chunks ? a->chunks->size * 2 : CHUNK_MIN_BYTES;
+    size_t size = a->total / 2 & ~(alignof(max_align_t) - 1);
+    if (size < CHUNK_MIN_BYTES) size = CHUNK_MIN_BYTES;
     if (size > CHUNK_MAX_BYTES) size = CHUNK_MAX_BYTES;
     if (size < n) size = n;
     if (size > a->limit - a->total) size = n;

@@ -26,6 +26,29 @@ TEST(slice, numbers_at_the_limits_of_64_bits)
     EXPECT(!slice_to_i64(SLICE("1x"), &v));
 }
 
+/* Every number of digits, with all pairs of digits at its end; and both limits. */
+TEST(buf, numbers_are_written_as_printf_writes_them)
+{
+    struct buf b = BUF_EMPTY;
+    char expected[32];
+    int64_t edges[] = {0, INT64_MAX, INT64_MIN, INT64_MIN + 1, -1};
+    size_t edge_count = sizeof edges / sizeof *edges;
+    for (size_t i = 0; i < edge_count + 18 * 100; i++) {
+        int64_t v = i < edge_count ? edges[i] : 0;
+        if (i >= edge_count) {
+            int64_t power = 1;
+            for (size_t k = 0; k < (i - edge_count) / 100; k++) power *= 10;
+            v = (power + (int64_t)(i - edge_count) % 100) * (i % 2 ? 1 : -1);
+        }
+        buf_clear(&b);
+        buf_put_i64_text(&b, v);
+        buf_put_u8(&b, 0);
+        snprintf(expected, sizeof expected, "%lld", (long long)v);
+        assert_string_equal((char *)b.p, expected);
+    }
+    buf_done(&b);
+}
+
 TEST(slice, split_gives_empty_parts_too)
 {
     struct slice rest = SLICE("a;;b"), part;

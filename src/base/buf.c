@@ -33,14 +33,22 @@ void buf_reserve(struct buf *b, size_t more)
 
 void buf_put_text(struct buf *b, const char *text) { buf_put(b, text, strlen(text)); }
 
+/* Two digits at a time: numbers are half of what the headers of frames hold. */
+static char *digits_before(char *p, uint64_t u)
+{
+    static const char pairs[] = "00010203040506070809" "10111213141516171819" "20212223242526272829" "30313233343536373839" "40414243444546474849"
+                                "50515253545556575859" "60616263646566676869" "70717273747576777879" "80818283848586878889" "90919293949596979899";
+    for (; u >= 100; u /= 100) memcpy(p -= 2, pairs + u % 100 * 2, 2);
+    if (u >= 10) memcpy(p -= 2, pairs + u * 2, 2);
+    else *--p = (char)('0' + u);
+    return p;
+}
+
 void buf_put_i64_text(struct buf *b, int64_t v)
 {
     char digits[24];
     char *end = digits + sizeof digits;
-    char *p = end;
-    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    do *--p = (char)('0' + u % 10);
-    while (u /= 10);
+    char *p = digits_before(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
     if (v < 0) *--p = '-';
     buf_put(b, p, (size_t)(end - p));
 }

@@ -16,6 +16,7 @@ static _Atomic int threshold = LOG_INFO;
 static _Atomic int target = STDERR_FILENO;
 static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *path_now;   /* guarded by path_lock */
+static _Thread_local const struct log_sink *sink;
 
 void log_set_level(enum log_level level) { atomic_store(&threshold, (int)level); }
 bool log_set_level_named(const char *name)
@@ -29,7 +30,13 @@ bool log_set_level_named(const char *name)
     return false;
 }
 
-bool log_enabled(enum log_level level) { return (int)level >= atomic_load_explicit(&threshold, memory_order_relaxed); }
+void log_set_sink(const struct log_sink *s) { sink = s; }
+
+bool log_enabled(enum log_level level)
+{
+    if (sink) return level >= sink->level;
+    return (int)level >= atomic_load_explicit(&threshold, memory_order_relaxed);
+}
 
 /* A descriptor that is replaced is kept under its number, so that a line being written elsewhere lands in one of the files. */
 static err_t open_at(const char *path)
@@ -96,23 +103,33 @@ static void make_printable(char *text)
         if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
 }
 
-void log_write(enum log_level level, const char *fmt, ...)
+/* "2026-11-29 12:00:00.123 INFO  " */
+static size_t put_head(enum log_level level, char *line, size_t size)
 {
     static const char *const names[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
-    if (!log_enabled(level)) return;
-    char line[4096];
     struct timespec now;
     struct tm t;
     clock_gettime(CLOCK_REALTIME, &now);
     localtime_r(&now.tv_sec, &t);
-    size_t n = strftime(line, 32, "%Y-%m-%d %H:%M:%S", &t);
-    n += (size_t)snprintf(line + n, sizeof line - n, ".%03ld %s ", now.tv_nsec / 1000000, names[level]);
+    size_t n = strftime(line, size, "%Y-%m-%d %H:%M:%S", &t);
+    return n + (size_t)snprintf(line + n, size - n, ".%03ld %s ", now.tv_nsec / 1000000, names[level]);
+}
+
+void log_write(enum log_level level, const char *fmt, ...)
+{
+    if (!log_enabled(level)) return;
+    char line[4096];
+    size_t n = sink ? 0 : put_head(level, line, sizeof line);
     va_list args;
     va_start(args, fmt);
     int more = vsnprintf(line + n, sizeof line - n - 1, fmt, args);
     va_end(args);
     if (more < 0) return;
     make_printable(line + n);
+    if (sink) {
+        sink->line(sink->ctx, level, line);
+        return;
+    }
     n = strlen(line);
     line[n++] = '\n';
     ssize_t done = write(atomic_load(&target), line, n);

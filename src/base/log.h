@@ -19,6 +19,15 @@ err_t log_open(const char *path) MUST_CHECK;
 err_t log_reopen(void) MUST_CHECK;
 void log_close(void);
 
+/* Where the lines of one thread go instead, for a library whose user has a log of his own: without time and level. `line` must not log. */
+struct log_sink {
+    enum log_level level;        /* the least that is wanted; LOG_SILENT: none */
+    void (*line)(void *ctx, enum log_level level, const char *text);
+    void *ctx;
+};
+/* Lines that this thread writes from now on; NULL: to the file again. The sink lives as long as it is set. */
+void log_set_sink(const struct log_sink *sink);
+
 bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -34,6 +34,12 @@ bool metric_is_proxys(enum metric which)
     return slice_starts(name, SLICE("rocketmq_proxy_")) || slice_starts(name, SLICE("skylark_proxy_"));
 }
 
+int64_t metric_divisor(enum metric which)
+{
+    const struct metric_row *row = &metric_rows[which];
+    return row->kind == METRIC_HISTOGRAM && slice_eq(slice_text(row->unit), SLICE("_seconds")) ? 1000000 : 1;
+}
+
 size_t metric_bucket_count(enum metric which)
 {
     const int64_t *bounds = metric_rows[which].bounds;

@@ -53,6 +53,7 @@ struct words {
     struct slice name, count_name, sum_name;   /* the first of a histogram's buckets */
     struct slice le[METRIC_BUCKETS_MAX];       /* le="1.0"} of each bound */
     size_t buckets;
+    int64_t divisor;
 };
 
 static struct slice full_name(enum metric which, const char *suffix, char out[static NAME_BYTES])
@@ -61,15 +62,23 @@ static struct slice full_name(enum metric which, const char *suffix, char out[st
     return slice_of(out, n < NAME_BYTES ? (size_t)n : NAME_BYTES - 1);
 }
 
+/* "1000.0", "0.00025" */
+static int put_bound(char out[static BOUND_BYTES], int64_t bound, int64_t divisor)
+{
+    if (!bound) return snprintf(out, BOUND_BYTES, "le=\"+Inf\"} ");
+    if (bound % divisor == 0) return snprintf(out, BOUND_BYTES, "le=\"%lld.0\"} ", (long long)(bound / divisor));
+    return snprintf(out, BOUND_BYTES, "le=\"%.9g\"} ", (double)bound / (double)divisor);
+}
+
 static void make_words(enum metric which, struct words *w)
 {
+    w->divisor = metric_divisor(which);
     w->buckets = metric_bucket_count(which);
     w->name = full_name(which, w->buckets ? "_bucket" : "", w->name_text[0]);
     w->count_name = full_name(which, "_count", w->name_text[1]);
     w->sum_name = full_name(which, "_sum", w->name_text[2]);
     for (size_t i = 0; i < w->buckets; i++) {
-        long long bound = metric_rows[which].bounds[i];
-        int n = bound ? snprintf(w->le_text[i], BOUND_BYTES, "le=\"%lld.0\"} ", bound) : snprintf(w->le_text[i], BOUND_BYTES, "le=\"+Inf\"} ");
+        int n = put_bound(w->le_text[i], metric_rows[which].bounds[i], w->divisor);
         w->le[i] = slice_of(w->le_text[i], (size_t)n);
     }
 }
@@ -99,7 +108,9 @@ static void put_histogram(struct metric_text *t, const struct words *w, const st
         put_line(out, front, w->le[i], upto);
     }
     put_line(out, make_front(&t->front, w->count_name, s->labels, false), no_bound, upto);
-    put_line(out, make_front(&t->front, w->sum_name, s->labels, false), no_bound, s->value);
+    struct slice sum = make_front(&t->front, w->sum_name, s->labels, false);
+    if (w->divisor == 1) put_line(out, sum, no_bound, s->value);
+    else buf_printf(out, "%.*s%.6f\n", SLICE_ARG(sum), (double)s->value / (double)w->divisor);
 }
 
 /* --- the page --- */

@@ -69,6 +69,20 @@ TEST(metrics, a_histogram_is_cumulative_and_its_bounds_are_included)
     metrics_done(&m);
 }
 
+TEST(metrics, a_histogram_in_seconds_is_counted_in_microseconds)
+{
+    struct metrics m = {.limit = 0};
+    break_down(&m, NULL, 10);
+    const struct slice labels[] = {SLICE("m"), SLICE("OK")};
+    metric_observe(&m, METRIC_GRPC_LATENCY, 3000, labels);
+    metric_observe(&m, METRIC_GRPC_LATENCY, 2500000, labels);
+    expect_line(&m, METRIC_GRPC_LATENCY, "le=\"0.001\"} 0\n");
+    expect_line(&m, METRIC_GRPC_LATENCY, "le=\"0.003\"} 1\n");
+    expect_line(&m, METRIC_GRPC_LATENCY, "le=\"3.0\"} 2\n");
+    expect_line(&m, METRIC_GRPC_LATENCY, "} 2.503000\n");
+    metrics_done(&m);
+}
+
 TEST(metrics, more_series_than_the_limit_are_counted_in_one_more)
 {
     struct metrics m = {.limit = 0};

@@ -7,8 +7,10 @@ static const struct bean_field queue_rows[] = {
     ROW(client_queue_state, commit_offset, "commitOffset", i64, NULL),
     ROW(client_queue_state, dropped, "droped", bool, NULL),
     ROW(client_queue_state, last_consume_ms, "lastConsumeTimestamp", i64, NULL),
+    ROW(client_queue_state, last_lock_ms, "lastLockTimestamp", i64, NULL),
     ROW(client_queue_state, last_pull_ms, "lastPullTimestamp", i64, NULL),
     ROW(client_queue_state, locked, "locked", bool, NULL),
+    ROW(client_queue_state, try_unlock_times, "tryUnlockTimes", i64, NULL),
 };
 static const struct bean queue_bean = BEAN(struct client_queue_state, queue_rows, NULL);
 static const struct bean_by_bean_of queues_by_name = {&message_queue_bean, &queue_bean, offsetof(struct client_queue, state), sizeof(struct client_queue)};

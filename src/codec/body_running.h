@@ -11,7 +11,8 @@
 struct client_queue_state {
     int64_t commit_offset;
     int32_t cached;                     /* messages that it has, and has not consumed */
-    int64_t last_pull_ms, last_consume_ms;
+    int64_t last_pull_ms, last_consume_ms, last_lock_ms;
+    int64_t try_unlock_times;
     bool locked, dropped;
 };
 

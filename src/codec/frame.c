@@ -175,10 +175,11 @@ void frame_put(struct frame_writer *w, struct slice name, struct slice value)
         frame_json_text(w->out, value);
         return;
     }
-    buf_put_be16(w->out, (uint16_t)name.n);
-    buf_put_slice(w->out, name);
-    buf_put_be32(w->out, (uint32_t)value.n);
-    buf_put_slice(w->out, value);
+    uint8_t *p = buf_take(w->out, 2 + name.n + 4 + value.n);
+    put_be16(p, (uint16_t)name.n);
+    memcpy(p + 2, name.p, name.n);
+    put_be32(p + 2 + name.n, (uint32_t)value.n);
+    if (value.n) memcpy(p + 2 + name.n + 4, value.p, value.n);
 }
 
 void frame_put_i64(struct frame_writer *w, struct slice name, int64_t value)

@@ -1,5 +1,9 @@
 #include "codec/frame_json.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /* Reads from p to end. `broken` is set once and stops everything after it. */
 struct reader {
     uint8_t *p;
@@ -33,9 +37,31 @@ static inline void expect(struct reader *r, uint8_t c)
     if (!accept(r, c)) r->broken = true;
 }
 
+/* Sixteen bytes at a time, where the machine can. *found: p is at a mark. */
+static inline uint8_t *skip_unmarked(uint8_t *p, const uint8_t *end, uint8_t quote, bool *found)
+{
+#ifdef __SSE2__
+    const __m128i quotes = _mm_set1_epi8((char)quote), slashes = _mm_set1_epi8('\\');
+    for (; end - p >= 16; p += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+        int marks = _mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(bytes, quotes), _mm_cmpeq_epi8(bytes, slashes)));
+        if (!marks) continue;
+        *found = true;
+        return p + __builtin_ctz((unsigned)marks);
+    }
+#else
+    (void)end, (void)quote;
+#endif
+    *found = false;
+    return p;
+}
+
 /* The first quote or backslash, or the end. Eight bytes at a time: the lowest marked byte of a word is always a true one. */
 static uint8_t *find_mark(uint8_t *p, const uint8_t *end, uint8_t quote)
 {
+    bool found;
+    p = skip_unmarked(p, end, quote, &found);
+    if (found) return p;
     const uint64_t ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
     const uint64_t quotes = ones * quote, slashes = ones * '\\';
     for (uint64_t word; end - p >= 8; p += 8) {
@@ -59,6 +85,11 @@ static int32_t hex4(struct reader *r)
 {
     if (r->end - r->p < 4) return -1;
     int32_t v = 0;
+    if (memcmp(r->p, "000", 3) == 0 && hex_digit(r->p[3]) >= 0) {   /* what ends names and values of properties */
+        v = hex_digit(r->p[3]);
+        r->p += 4;
+        return v;
+    }
     for (int i = 0; i < 4; i++) {
         int d = hex_digit(r->p[i]);
         if (d < 0) return -1;
@@ -153,6 +184,21 @@ static struct slice read_quoted(struct reader *r)
     return (struct slice){NULL, 0};
 }
 
+/* The length of a text of 1 to 15 bytes without escapes that begins at p; 0: it is none, or the machine cannot tell at once. */
+static inline size_t short_text(const uint8_t *p, const uint8_t *end)
+{
+#ifdef __SSE2__
+    if (end - p < 17 || *p != '"') return 0;
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + 1));
+    __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')), slashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    unsigned quoted = (unsigned)_mm_movemask_epi8(quotes), marks = quoted | (unsigned)_mm_movemask_epi8(slashes);
+    return quoted & marks & -marks ? (size_t)__builtin_ctz(marks) : 0;
+#else
+    (void)p, (void)end;
+    return 0;
+#endif
+}
+
 static inline struct slice read_text(struct reader *r)
 {
     skip_space(r);
@@ -160,6 +206,11 @@ static inline struct slice read_text(struct reader *r)
     if (r->end - p >= 3 && p[0] == '"' && p[2] == '"' && p[1] != '\\' && p[1] != '"') {
         r->p = p + 3;   /* one letter: most names of the short form, and many values */
         return slice_of(p + 1, 1);
+    }
+    size_t n = short_text(p, r->end);
+    if (n) {
+        r->p = p + n + 2;
+        return slice_of(p + 1, n);
     }
     return read_quoted(r);
 }
@@ -222,6 +273,19 @@ static int32_t read_number(struct reader *r)
     return v;
 }
 
+/* With its colon. */
+static inline struct slice read_name(struct reader *r)
+{
+    uint8_t *p = r->p;
+    if (r->end - p >= 4 && p[0] == '"' && p[2] == '"' && p[3] == ':' && p[1] != '\\' && p[1] != '"') {
+        r->p = p + 4;
+        return slice_of(p + 1, 1);
+    }
+    struct slice name = read_text(r);
+    expect(r, ':');
+    return name;
+}
+
 static err_t read_fields(struct reader *r, struct frame *out)
 {
     skip_space(r);
@@ -232,8 +296,7 @@ static err_t read_fields(struct reader *r, struct frame *out)
     expect(r, '{');
     if (accept(r, '}')) return NULL;
     while (!r->broken) {
-        struct slice name = read_text(r);
-        expect(r, ':');
+        struct slice name = read_name(r);
         if (r->broken) return NULL;
         struct slice value = read_scalar(r);
         if (value.p && !r->broken) {
@@ -346,6 +409,15 @@ void frame_json_text(struct buf *out, struct slice s)
     uint8_t *p = buf_take(out, s.n * 6 + 2);   /* the worst case; what is left over is given back */
     *p++ = '"';
     size_t i = 0;
+#ifdef __SSE2__
+    const __m128i quotes = _mm_set1_epi8('"'), slashes = _mm_set1_epi8('\\'), controls = _mm_set1_epi8(0x1F);
+    for (; s.n - i >= 16; i += 16, p += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(s.p + i));
+        __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, controls), bytes);
+        if (_mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(bytes, quotes), _mm_cmpeq_epi8(bytes, slashes))))) break;
+        _mm_storeu_si128((__m128i *)(void *)p, bytes);
+    }
+#endif
     while (i < s.n) {
         uint64_t word;
         if (s.n - i >= 8 && (memcpy(&word, s.p + i, 8), is_plain(word))) {

@@ -152,6 +152,42 @@ TEST(frame, reads_what_the_original_tolerates_and_refuses_what_it_refuses)
     buf_done(&keep);
 }
 
+/* The header {"extFields":{NAME:TEXT}TAIL in memory of just its size; the escape stands for one byte at `at` (none: at == n). */
+static void expect_read(size_t n, size_t at, const char *escape, uint8_t byte, bool as_name, const char *tail)
+{
+    static struct frame f;
+    struct buf text = BUF_EMPTY, header = BUF_EMPTY;
+    uint8_t expected[64];
+    for (size_t i = 0; i < n; i++) {
+        expected[i] = i == at ? byte : (uint8_t)('a' + i % 26);
+        if (i == at) buf_put_text(&text, escape);
+        else buf_put_u8(&text, expected[i]);
+    }
+    buf_printf(&header, as_name ? "{\"extFields\":{\"%.*s\":\"v\"}%s" : "{\"extFields\":{\"v\":\"%.*s\"}%s", SLICE_ARG(buf_slice(&text)), tail);
+    uint8_t *exact = must_alloc(8 + header.n);
+    put_be32(exact, (uint32_t)header.n + 4);
+    put_be32(exact + 4, (uint32_t)header.n);
+    memcpy(exact + 8, header.p, header.n);
+    EXPECT_OK(frame_decode(exact, 8 + header.n, &f));
+    EXPECT_EQ(f.count, 1);
+    EXPECT(slice_eq(as_name ? f.fields[0].name : f.fields[0].value, slice_of(expected, n)));
+    EXPECT_TEXT(as_name ? f.fields[0].value : f.fields[0].name, "v");
+    free(exact);
+    buf_done(&text);
+    buf_done(&header);
+}
+
+/* They are looked through in pieces: of every size, at every place, up to the end of the memory. */
+TEST(frame, texts_of_any_length_with_an_escape_anywhere_are_read)
+{
+    static const struct { const char *text; uint8_t byte; } escapes[] = {{"\\u0001", 1}, {"\\u0041", 'A'}, {"\\\"", '"'}, {"\\\\", '\\'}};
+    static const char *const tails[] = {"}", ",\"flag\":0,\"language\":\"JAVA\"}"};
+    for (size_t n = 1; n <= 50; n++)
+        for (size_t at = 0; at <= n; at++)
+            for (size_t e = 0; e < sizeof escapes / sizeof *escapes; e++)
+                for (int t = 0; t < 4; t++) expect_read(n, at, escapes[e].text, escapes[e].byte, t & 1, tails[t >> 1]);
+}
+
 TEST(frame, impossible_lengths_are_refused_before_anything_is_allocated)
 {
     size_t size = 9;

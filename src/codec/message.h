@@ -47,6 +47,7 @@ struct message {
     int64_t store_ms;
     struct addr store_host;
     uint32_t body_crc;
+    uint32_t record_bytes;        /* of the record it was read from */
 };
 
 #endif

@@ -103,6 +103,11 @@ static bool take_counted(struct slice *rest, size_t count_bytes, size_t limit, s
     return take_number(rest, count_bytes, &n) && n <= limit && take(rest, n, out);
 }
 
+static bool take_topic(struct slice *rest, bool v2, struct slice *out)
+{
+    return v2 ? take_counted(rest, 2, INT16_MAX, out) : take_counted(rest, 1, RECORD_TOPIC_MAX_V1, out);
+}
+
 /* Everything behind sys_flag. */
 static bool read_rest(struct slice rest, bool v2, struct message *m)
 {
@@ -114,7 +119,7 @@ static bool read_rest(struct slice rest, bool v2, struct message *m)
     if (!take_host(&rest, m->sys_flag & SYS_FLAG_STORE_HOST_V6, &m->store_host) || !take(&rest, 12, &s)) return false;
     m->reconsume_times = (int32_t)get_be32(s.p);
     m->prepared_offset = (int64_t)get_be64(s.p + 4);
-    return take_counted(&rest, 4, INT32_MAX, &m->body) && take_counted(&rest, v2 ? 2 : 1, INT16_MAX, &m->topic) &&
+    return take_counted(&rest, 4, INT32_MAX, &m->body) && take_topic(&rest, v2, &m->topic) &&
            take_counted(&rest, 2, RECORD_PROPERTIES_MAX, &m->properties) && rest.n == 0;
 }
 
@@ -135,6 +140,7 @@ enum record_kind record_read(struct slice bytes, struct message *out)
         .queue_offset = (int64_t)get_be64(p + 20),
         .log_offset = record_log_offset(p),
         .sys_flag = (int32_t)get_be32(p + 36),
+        .record_bytes = size,
     };
     if (!read_rest(slice_of(p + 40, size - 40), magic == RECORD_MAGIC_V2, &m)) return RECORD_DAMAGED;
     *out = m;
@@ -149,8 +155,8 @@ struct slice record_properties(struct slice record)
     uint32_t sys_flag = get_be32(record.p + SYS_FLAG_AT);
     size_t at = BODY_LENGTH_AT + (sys_flag & SYS_FLAG_BORN_HOST_V6 ? MORE_V6 : 0) + (sys_flag & SYS_FLAG_STORE_HOST_V6 ? MORE_V6 : 0);
     struct slice rest = slice_skip(record, at);
-    size_t topic_count_bytes = record_magic(record.p) == RECORD_MAGIC_V2 ? 2 : 1;
-    bool good = take_counted(&rest, 4, INT32_MAX, &part) && take_counted(&rest, topic_count_bytes, INT16_MAX, &part) &&
+    bool v2 = record_magic(record.p) == RECORD_MAGIC_V2;
+    bool good = take_counted(&rest, 4, INT32_MAX, &part) && take_topic(&rest, v2, &part) &&
                 take_counted(&rest, 2, RECORD_PROPERTIES_MAX, &part);
     return good ? part : none;
 }
@@ -166,7 +172,7 @@ size_t record_search(struct slice bytes, size_t from, int64_t at)
     return bytes.n;
 }
 
-size_t record_read_size(const struct message *m) { return record_size(m, &m->store_host); }
+size_t record_read_size(const struct message *m) { return m->record_bytes; }
 
 bool record_body_intact(const struct message *m) { return record_crc(m->body) == m->body_crc; }
 

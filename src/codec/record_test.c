@@ -101,6 +101,43 @@ TEST(record, a_topic_of_127_bytes_has_the_first_form_and_one_of_128_the_second)
     }
 }
 
+/* Either length of the topic's length, whatever the topic: the next record is looked for where this one ends. */
+TEST(record, its_size_is_what_it_says_however_its_topic_is_counted)
+{
+    struct message m = sample(), got;
+    struct buf b = encode(&m, &host_v4);
+    size_t at = RECORD_HEAD_BYTES + m.body.n;
+    uint8_t *longer = must_alloc(b.n + 1);
+    memcpy(longer, b.p, at);
+    longer[at] = 0;
+    memcpy(longer + at + 1, b.p + at, b.n - at);
+    put_be32(longer, (uint32_t)b.n + 1);
+    put_be32(longer + 4, RECORD_MAGIC_V2);
+    EXPECT_EQ(record_read(slice_of(longer, b.n + 1), &got), RECORD_WHOLE);
+    EXPECT(slice_eq(got.topic, m.topic) && slice_eq(got.properties, m.properties));
+    EXPECT_EQ(record_read_size(&got), b.n + 1);
+    EXPECT(slice_eq(record_properties(slice_of(longer, b.n + 1)), m.properties));
+    free(longer);
+    buf_done(&b);
+}
+
+/* The byte has a sign in the original, which takes such a record for damaged. */
+TEST(record, a_topic_counted_in_one_byte_is_at_most_127_long)
+{
+    char topic[128];
+    memset(topic, 'l', sizeof topic);
+    struct message m = sample(), got;
+    m.topic = slice_of(topic, sizeof topic);
+    struct buf b = encode(&m, &host_v4);
+    size_t at = RECORD_HEAD_BYTES + m.body.n;
+    memmove(b.p + at, b.p + at + 1, b.n - at - 1);
+    put_be32(b.p, (uint32_t)b.n - 1);
+    put_be32(b.p + 4, RECORD_MAGIC_V1);
+    EXPECT_EQ(record_read(slice_of(b.p, b.n - 1), &got), RECORD_DAMAGED);
+    EXPECT_EQ(record_properties(slice_of(b.p, b.n - 1)).n, 0);
+    buf_done(&b);
+}
+
 /* Every byte changed in turn: damage is seen, or leaves a record of the same shape; nothing is read beyond the bytes. */
 TEST(record, no_changed_byte_leads_beyond_the_end)
 {

@@ -241,20 +241,30 @@ enum filter_verdict sql_evaluate(const struct filter *f, uint32_t node, const st
 
 /* --- properties --- */
 
-/* Both have n bytes. Names are short: calling memcmp() costs more than comparing them. */
-static bool same_name(const uint8_t *a, const uint8_t *b, size_t n)
+static inline uint64_t load8(const uint8_t *p)
 {
-    uint64_t x, y;
-    for (; n >= sizeof x; n -= sizeof x, a += sizeof x, b += sizeof x) {
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        if (x != y) return false;
-    }
-    while (n && *a == *b) n--, a++, b++;
-    return !n;
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-static inline void take_property(const struct filter *f, struct slice name, struct slice text, struct slice *values)
+static inline uint32_t load4(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Both have n bytes, at least one. Names are short: calling memcmp(), or going from byte to byte, costs more than two looks that overlap. */
+static inline bool same_name(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    if (n > 16) return !memcmp(a, b, n);
+    if (n >= 8) return !((load8(a) ^ load8(b)) | (load8(a + n - 8) ^ load8(b + n - 8)));
+    if (n >= 4) return !((load4(a) ^ load4(b)) | (load4(a + n - 4) ^ load4(b + n - 4)));
+    return a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1];
+}
+
+__attribute__((always_inline)) static inline void take_property(const struct filter *f, struct slice name, struct slice text, struct slice *values)
 {
     for (uint8_t at = sql_hash(name); f->index[at]; at++) {
         uint8_t slot = f->index[at] - 1;
@@ -265,10 +275,17 @@ static inline void take_property(const struct filter *f, struct slice name, stru
 }
 
 /* One property, between two ends; name_end NULL: it has none, and does not count, like one without a name or a value. */
-static inline void take_part(const struct filter *f, const uint8_t *from, const uint8_t *name_end, const uint8_t *end, struct slice *values)
+__attribute__((always_inline)) static inline void take_part(const struct filter *f, const uint8_t *from, const uint8_t *name_end, const uint8_t *end, struct slice *values)
 {
     if (!name_end || name_end == from || name_end + 1 == end) return;
     take_property(f, slice_of(from, (size_t)(name_end - from)), slice_of(name_end + 1, (size_t)(end - name_end - 1)), values);
+}
+
+/* The last one, when no mark ends the text. */
+__attribute__((noinline)) static void take_last(const struct filter *f, const uint8_t *from, const uint8_t *name_end, const uint8_t *end,
+                                                struct slice *values)
+{
+    take_part(f, from, name_end, end, values);
 }
 
 enum { BLOCK = 64 };
@@ -323,7 +340,7 @@ static void find_values(const struct filter *f, struct slice properties, struct 
             name_end = NULL;
         }
     }
-    take_part(f, from, name_end, end, values);
+    take_last(f, from, name_end, end, values);
 }
 
 void sql_values(const struct filter *f, struct slice properties, struct slice values[static FILTER_NAMES_MAX])

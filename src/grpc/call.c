@@ -7,46 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIELD_OVERHEAD = 32, TEXT_MAX = 256, FIRST_BYTES = 768 };   /* what a header counts besides its bytes: RFC 9113, 6.5.2 */
-
-/* Before the bytes of name and value in the call's headers. */
-struct field {
-    uint32_t name_n, value_n;
-};
+enum { TEXT_MAX = 256 };
 
 /* --- headers --- */
 
-#define KNOWN(name) {(const uint8_t *)(name), sizeof(name) - 1}
-static const struct slice known_names[KNOWN_HEADERS] = {
-    [HEADER_METHOD] = KNOWN(":method"), [HEADER_PATH] = KNOWN(":path"), [HEADER_CONTENT_TYPE] = KNOWN("content-type"),
-    [HEADER_TIMEOUT] = KNOWN("grpc-timeout"), [HEADER_ENCODING] = KNOWN("grpc-encoding"), [HEADER_ACCEPTS] = KNOWN("grpc-accept-encoding"),
-};
-#undef KNOWN
-
-static void note_known(struct grpc_call *k, struct slice name, size_t value_n)
+void grpc_call_add_header(struct grpc_call *k, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
-    for (int i = 0; i < KNOWN_HEADERS; i++)
-        if (slice_eq(name, known_names[i])) k->known[i] = (struct grpc_known){(uint32_t)(k->headers.n - value_n), (uint32_t)value_n, true};
+    if (!grpc_headers_add(&k->headers, k->conn->server->options.max_header_bytes, name, value)) k->too_long = true;
 }
 
-static struct slice known(const struct grpc_call *k, enum known_header which)
-{
-    const struct grpc_known *h = &k->known[which];
-    return h->there ? slice_of(k->headers.p + h->at, h->n) : (struct slice){NULL, 0};
-}
-
-void grpc_call_add_field(struct grpc_call *k, struct slice name, struct slice value)
-{
-    k->header_bytes += name.n + value.n + FIELD_OVERHEAD;
-    if (k->header_bytes > k->conn->server->options.max_header_bytes) k->too_long = true;
-    if (k->too_long) return;
-    struct field f = {(uint32_t)name.n, (uint32_t)value.n};
-    if (!k->headers.cap) buf_reserve(&k->headers, FIRST_BYTES);
-    buf_put(&k->headers, &f, sizeof f);
-    buf_put_slice(&k->headers, name);
-    buf_put_slice(&k->headers, value);
-    note_known(k, name, value.n);
-}
+static struct slice known(const struct grpc_call *k, enum known_header which) { return grpc_headers_known(&k->headers, which); }
 
 static struct slice find_attribute(const struct grpc_conn *c, const char *name)
 {
@@ -61,27 +31,11 @@ static struct slice find_attribute(const struct grpc_conn *c, const char *name)
 
 struct slice grpc_call_header(const struct grpc_call *k, const char *name)
 {
-    struct slice wanted = slice_text(name), found = {NULL, 0};
-    struct field f;
-    for (const uint8_t *p = k->headers.p, *end = p ? p + k->headers.n : p; p < end; p += f.name_n + f.value_n) {   /* of several the last counts */
-        memcpy(&f, p, sizeof f);
-        p += sizeof f;
-        if (slice_eq(slice_of(p, f.name_n), wanted)) found = slice_of(p + f.name_n, f.value_n);
-    }
+    struct slice found = grpc_headers_find(&k->headers, slice_text(name));
     return found.p ? found : find_attribute(k->conn, name);
 }
 
-void grpc_call_forget_headers(struct grpc_call *k)
-{
-    struct slice path = known(k, HEADER_PATH);
-    struct buf all = k->headers;
-    k->headers = BUF_EMPTY;
-    k->header_bytes = 0;
-    memset(k->known, 0, sizeof k->known);
-    buf_reserve(&k->headers, sizeof(struct field) + path.n);   /* its end is counted by method */
-    grpc_call_add_field(k, SLICE(":path"), path);
-    buf_done(&all);
-}
+void grpc_call_forget_headers(struct grpc_call *k) { grpc_headers_keep_path(&k->headers); }
 
 /* --- life --- */
 
@@ -120,7 +74,7 @@ void grpc_call_free(struct grpc_call *k)
     c->unfinished -= k->in.n;
     if (k->opened && !--c->open_calls) c->quiet_ms = tasks_mono_ms(&c->server->loop->tasks);
     list_remove(&k->node);
-    buf_done(&k->headers);
+    grpc_headers_done(&k->headers);
     buf_done(&k->in);
     buf_done(&k->status_text);
     free(k);
@@ -132,9 +86,9 @@ static void count(const struct grpc_call *k, enum grpc_status status)
     struct metrics *m = k->conn->server->options.metrics;
     struct slice service, method;
     char code[16];
-    if (!m || !metrics_are_broken_down(m) || !path_split(grpc_call_header(k, ":path"), &service, &method)) return;
+    if (!m || !metrics_are_broken_down(m) || !path_split(known(k, HEADER_PATH), &service, &method)) return;
     snprintf(code, sizeof code, "%d", (int)status);
-    metric_observe(m, METRIC_GRPC_LATENCY, tasks_mono_ms(&k->conn->server->loop->tasks) - k->begun_ms, LABELS(method, slice_text(code)));
+    metric_observe(m, METRIC_GRPC_LATENCY, (tasks_mono_ms(&k->conn->server->loop->tasks) - k->begun_ms) * 1000, LABELS(method, slice_text(code)));
 }
 
 void grpc_finish(struct grpc_call *k, enum grpc_status status, struct slice text)

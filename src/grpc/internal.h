@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "grpc/grpc.h"
+#include "grpc/headers.h"
 #include "net/conn.h"
 #include "net/sniff.h"
 
@@ -80,15 +81,6 @@ struct outgoing {
     struct pinned parts[];
 };
 
-/* Headers that every call is looked at for. */
-enum known_header { HEADER_METHOD, HEADER_PATH, HEADER_CONTENT_TYPE, HEADER_TIMEOUT, HEADER_ENCODING, HEADER_ACCEPTS, KNOWN_HEADERS };
-
-/* Where the last value of one stands in the call's headers. */
-struct grpc_known {
-    uint32_t at, n;
-    bool there;
-};
-
 struct grpc_call {
     struct list_node node;               /* in the connection's calls, in the order of their beginning */
     struct grpc_conn *conn;
@@ -98,9 +90,7 @@ struct grpc_call {
     int64_t deadline_ms;
     int64_t begun_ms;                    /* mono_ms of its headers */
     struct timer timer;
-    struct buf headers;                  /* struct field, name and value of each */
-    size_t header_bytes;                 /* as a client counts them */
-    struct grpc_known known[KNOWN_HEADERS];
+    struct grpc_headers headers;
     bool too_long;                       /* more headers than allowed; the rest is not kept */
     bool opened;                         /* the headers are in */
     bool over;                           /* the service does not have it any more */
@@ -145,7 +135,7 @@ nghttp2_option *grpc_session_options(void);
 
 /* --- call.c: the life of a call --- */
 struct grpc_call *grpc_call_new(struct grpc_conn *c, int32_t id);
-void grpc_call_add_field(struct grpc_call *k, struct slice name, struct slice value);
+void grpc_call_add_header(struct grpc_call *k, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
 /* The headers are in: gives the call to its service, or refuses it. */
 void grpc_call_open(struct grpc_call *k);
 /* Takes the call from its service, if that has it, and ends it with a status. */

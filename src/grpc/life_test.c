@@ -52,7 +52,7 @@ TEST(grpc, how_long_calls_take_is_told_by_method_and_status)
     EXPECT_EQ(grpc_client_status(k, WAIT_MS), GRPC_UNIMPLEMENTED);
     const struct series_row *row = metric_series_next(&f->metrics, METRIC_GRPC_LATENCY, &at);
     assert_string_equal(row->labels, "code=\"0\",method=\"Keep\",node_type=\"proxy\",otel_scope_name=\"broker-meter\"");
-    EXPECT(row->value > 400 && row->value < 1000);
+    EXPECT(row->value > 400000 && row->value < 1000000);   /* microseconds */
     EXPECT(!metric_series_next(&f->metrics, METRIC_GRPC_LATENCY, &at));   /* what no service has makes no series */
     grpc_fixture_stop(f);
 }

@@ -85,12 +85,11 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, vo
     return 0;
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name, size_t name_n, const uint8_t *value, size_t value_n,
-                     uint8_t flags, void *ctx)
+static int on_header(nghttp2_session *session, const nghttp2_frame *f, nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *ctx)
 {
     (void)session, (void)f, (void)flags;
     struct grpc_call *k = ((struct grpc_conn *)ctx)->opening;
-    if (k) grpc_call_add_field(k, slice_of(name, name_n), slice_of(value, value_n));
+    if (k) grpc_call_add_header(k, name, value);
     return 0;
 }
 
@@ -157,7 +156,7 @@ nghttp2_session_callbacks *grpc_session_callbacks(void)
     nghttp2_session_callbacks *b;
     if (nghttp2_session_callbacks_new(&b)) abort();   /* memory is short, as for must_alloc */
     nghttp2_session_callbacks_set_on_begin_headers_callback(b, on_begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback(b, on_header);
+    nghttp2_session_callbacks_set_on_header_callback2(b, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(b, on_frame);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(b, on_invalid_frame);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(b, on_data);

@@ -111,6 +111,8 @@ static inline struct addr stream_local(struct stream *s) { return s->ops->local(
 
 /* --- the libuv loop --- */
 err_t real_loop_new(struct loop **out) MUST_CHECK;
+/* The same for a library, which leaves signals and environment of its process alone: the thread that runs it must block SIGPIPE. */
+err_t real_loop_new_quiet(struct loop **out) MUST_CHECK;
 void real_loop_run(struct loop *l);      /* until loop_stop */
 /* The calling thread owns the loop from here on: its former one has ended. */
 void real_loop_adopt(struct loop *l);

@@ -240,14 +240,19 @@ static const struct tasks_ops uv_tasks_ops = {
 
 err_t real_loop_new(struct loop **out)
 {
-    struct uv_loop *l = must_zero(sizeof *l);
     setenv("UV_THREADPOOL_SIZE", WORKERS, 0);   /* heeded when the first job is given away */
+    signal(SIGPIPE, SIG_IGN);
+    return real_loop_new_quiet(out);
+}
+
+err_t real_loop_new_quiet(struct loop **out)
+{
+    struct uv_loop *l = must_zero(sizeof *l);
     int failed = uv_loop_init(&l->uv);
     if (failed) {
         free(l);
         return uv_error(failed, "start an event loop");
     }
-    signal(SIGPIPE, SIG_IGN);
     l->loop.tasks.ops = &uv_tasks_ops;
     l->loop.ops = &uv_loop_ops;
     l->thread = pthread_self();

@@ -319,6 +319,7 @@ static struct consume_queue *queue_of(struct store *s, struct slice topic, int32
 static err_t add_entry(struct store *s, struct slice topic, int32_t queue_id, int64_t queue_offset, const struct message *m)
 {
     if (!queue_topic_is_legal(topic) || queue_id < 0 || queue_offset < 0) return NULL;
+    if (deleted_topics_have(&s->deleted_topics, topic, m->log_offset)) return NULL;
     struct consume_queue *q = queue_of(s, topic, queue_id, queue_offset, m);
     if (queue_offset < consume_queue_pending_end(q) || !fits(q, queue_offset, m)) return NULL;
     struct queue_entry entry = {
@@ -423,6 +424,7 @@ static err_t start_empty(struct store *s)
     if (!e) e = fs_sync_folder(s->fs, s->options.root);   /* S10: what lies in a folder without a name is lost with it */
     queues_done(&s->queues);
     store_init_queues(s);
+    if (!e) e = deleted_topics_fit(&s->deleted_topics, 0, 0);
     return e ? e : commit_log_start(&s->log, 0);
 }
 
@@ -439,6 +441,7 @@ err_t recovery_run(struct store *s, bool abnormal)
     e = cut_log(&r);
     if (!e) e = queues_each(&s->queues, load_queue, &r);
     if (!e) e = commit_log_start(&s->log, r.end);
+    if (!e) e = deleted_topics_fit(&s->deleted_topics, commit_log_first(&s->log), r.end);
     if (!e) e = redispatch(&r, start_of_redispatch(&r));
     if (!e) e = queues_each(&s->queues, finish_queue, &r);
     if (!e && abnormal) e = sync_log(&r);

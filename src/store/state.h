@@ -7,6 +7,7 @@
 #include "codec/checkpoint.h"
 #include "store/cold.h"
 #include "store/commit_log.h"
+#include "store/deleted_topics.h"
 #include "store/fifo.h"
 #include "store/index.h"
 #include "store/queues.h"
@@ -144,6 +145,7 @@ struct store {
     char *checkpoint_path;
     struct commit_log log;
     struct queues queues;
+    struct deleted_topics deleted_topics;
     struct cold cold;
     struct index *index;         /* NULL: there is none */
     struct compaction *compaction;   /* NULL: topics are not compacted */

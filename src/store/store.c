@@ -86,6 +86,7 @@ static struct store *store_new(const struct store_options *options, struct fs *f
     if (!s->options.delay_levels.count) s->options.delay_levels = delay_levels_default;
     s->recent_bytes = machine_memory_bytes() / 100 * options->recent_percent;
     store_init_queues(s);
+    deleted_topics_init(&s->deleted_topics, options->root, fs, tasks);
     cold_init(&s->cold, fs, tasks, store_job_ended, s);
     flush_init(s);
     resync_init(s);
@@ -103,6 +104,7 @@ static void store_free(struct store *s)
     compaction_free(s->compaction);
     commit_log_close(&s->log);
     queues_done(&s->queues);
+    deleted_topics_done(&s->deleted_topics);
     fifo_done(&s->records);
     fifo_done(&s->appends);
     fifo_done(&s->early);
@@ -212,6 +214,7 @@ static err_t open_files(struct store *s)
         s->queues.files.mend = abnormal;
         e = commit_log_open(&s->log, s->fs, s->tasks, s->options.log_folder, s->options.log_file_bytes, abnormal, store_job_ended, s);
     }
+    if (!e) e = deleted_topics_load(&s->deleted_topics);
     if (!e) e = mark_running(s, path);
     if (!e) e = recovery_run(s, abnormal);
     if (!e && s->options.compaction.on) e = compaction_open(s, &s->compaction);
@@ -555,6 +558,8 @@ void store_delete_topic(struct store *s, struct slice topic)
     assert_on_loop(s->tasks);
     store_reserve(s, topic, -1);
     if (s->compaction) compaction_delete(s->compaction, topic);
+    if (!map_get(&s->queues.topics, topic)) return;   /* no message was ever written */
+    deleted_topics_add(&s->deleted_topics, topic, commit_log_first(&s->log), s->checkpoint.resume_offset, commit_log_end(&s->log));
     remove_queues(s, topic);
 }
 

@@ -1,3 +1,4 @@
+#include "store/deleted_topics.h"
 #include "store/store_fixture.h"
 
 #include "codec/record.h"
@@ -506,6 +507,72 @@ TEST(store, a_topic_made_again_begins_at_0_and_keeps_its_messages_through_a_cras
     EXPECT_EQ(store_fixture_max(f, "T", 0), 2);
     store_fixture_expect(f, "T", 0, 0, "new 0");
     store_fixture_expect(f, "T", 0, 1, "new 1");
+    store_fixture_free(f);
+}
+
+static void expect_no_old_ones(struct store_fixture *f)
+{
+    EXPECT_EQ(store_fixture_max(f, "T", 0), 1);
+    store_fixture_expect(f, "T", 0, 0, "new");
+    EXPECT_EQ(store_fixture_max(f, "T", 1), 0);
+}
+
+/* The log has the old ones before the new one, and does not say that they are nobody's. */
+TEST(store, what_a_deleted_topic_had_does_not_come_back_to_one_that_is_made_again)
+{
+    for (int cut_power = 0; cut_power < 2; cut_power++) {
+        struct store_fixture *f = start(false);
+        for (int i = 0; i < 4; i++) store_fixture_append(f, "T", i % 2, "old");
+        fake_tasks_settle(&f->tasks);
+        store_delete_topic(f->store, SLICE("T"));
+        store_fixture_append(f, "T", 0, "new");
+        fake_tasks_settle(&f->tasks);
+        fake_tasks_advance(&f->tasks, 5000);
+        fake_tasks_settle(&f->tasks);
+        for (int again = 0; again < 3; again++) {
+            if (cut_power) store_fixture_cut_power(f);
+            else store_fixture_kill(f);
+            store_fixture_open(f);
+            expect_no_old_ones(f);
+        }
+        store_fixture_free(f);
+    }
+}
+
+static void write_deleted_topics(struct store_fixture *f, const char *text)
+{
+    EXPECT_OK(fs_replace_file(sim_fs_disk(f->disk), "/store/" DELETED_TOPICS, slice_text(text)));
+}
+
+/* The log may lose its end: what is written there afterwards is not what was deleted. */
+TEST(store, a_topic_that_was_deleted_behind_the_end_of_the_log_keeps_what_comes)
+{
+    struct store_fixture *f = start(false);
+    store_fixture_append(f, "T", 0, "old");
+    fake_tasks_settle(&f->tasks);
+    write_deleted_topics(f, "1000000 T\n");
+    for (int i = 0; i < 3; i++) {
+        store_fixture_kill(f);
+        store_fixture_open(f);
+        if (!i) store_fixture_append(f, "T", 0, "new");
+        fake_tasks_settle(&f->tasks);
+        store_fixture_expect(f, "T", 0, store_fixture_max(f, "T", 0) - 1, "new");
+    }
+    store_fixture_free(f);
+}
+
+TEST(store, a_list_of_deleted_topics_that_cannot_be_read_stops_nothing)
+{
+    const char *const broken[] = {"", "\n", "12", "12 T", "-1 T\n", "x T\n", "12 ../T\n", "12\n"};
+    struct store_fixture *f = start(false);
+    store_fixture_append(f, "T", 0, "old");
+    fake_tasks_settle(&f->tasks);
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        write_deleted_topics(f, broken[i]);
+        store_fixture_kill(f);
+        store_fixture_open(f);
+        store_fixture_expect(f, "T", 0, 0, "old");
+    }
     store_fixture_free(f);
 }
 

@@ -141,6 +141,23 @@ static err_t copy_abort(struct rebuild *r)
     return e;
 }
 
+/* What the log does not say. */
+static err_t copy_deleted_topics(struct rebuild *r)
+{
+    enum { LIMIT_BYTES = 256 << 20 };
+    char from[PATH_BYTES], to[PATH_BYTES];
+    struct buf text = BUF_EMPTY;
+    view_path(&r->v, DELETED_TOPICS, from);
+    snprintf(to, sizeof to, "%.*s/" DELETED_TOPICS, PATH_BYTES - 32, r->fresh);
+    err_t e = fs_read_file(r->v.fs, from, LIMIT_BYTES, &text);
+    bool none = err_code(e) == ERR_NOT_FOUND;
+    if (!e) e = fs_replace_file(r->v.fs, to, buf_slice(&text));
+    buf_done(&text);
+    if (!none) return e;
+    err_free(e);
+    return NULL;
+}
+
 static err_t open_over_log(struct rebuild *r)
 {
     const struct tools_options *o = r->v.options;
@@ -190,6 +207,7 @@ static err_t build(struct rebuild *r)
 {
     err_t e = fs_make_folder(r->v.fs, r->fresh);
     if (!e) e = copy_abort(r);
+    if (!e) e = copy_deleted_topics(r);
     if (!e) e = open_over_log(r);
     if (e) return e;
     e = keep_offsets(r);

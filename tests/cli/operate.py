@@ -14,7 +14,7 @@ from kit import collector, prometheus, skylark  # noqa: E402
 
 BINARY = sys.argv[1]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-__all__ = ["tells_operators_how_it_is_doing_by_pages_and_signs_of_life", "a_port_of_pages_that_is_taken_is_named",
+__all__ = ["tells_operators_how_it_is_doing_by_pages_and_signs_of_life", "pages_and_files_for_prometheus_pass_its_own_checker", "a_port_of_pages_that_is_taken_is_named",
            "names_of_metrics_in_the_documentation_and_the_dashboard_are_those_that_are_served", "lists_explains_and_checks_configuration_keys",
            "sends_metrics_to_a_collector_until_the_end_and_tells_once_that_it_is_away", "logs_metrics_and_names_a_target_that_is_none",
            "keeps_what_was_changed_while_running_in_its_file"]
@@ -81,6 +81,36 @@ def tells_operators_how_it_is_doing_by_pages_and_signs_of_life(folder):
     assert process.stop(), process.log.read_text()
     manager.wait_for("STOPPING=1")
     assert f"http://0.0.0.0:{port}/metrics" in process.log.read_text()
+
+
+def promtool(words, text=None):
+    return subprocess.run([ROOT / "tools/promtool", *words], input=text, capture_output=True, text=True, check=False)
+
+
+def pages_and_files_for_prometheus_pass_its_own_checker(folder):
+    port = skylark.free_ports(1)[0]
+    process = skylark.server(BINARY, folder, ["metricsExporterType=PROM", f"metricsPromExporterPort={port}", "timerWheelEnable=true"])
+    process.ports.append(port)
+    process.start()
+    caller = load.Caller(process.broker_port)
+    for n in range(3):
+        assert caller.call(310, {**SEND, "b": f"Seen{n}"}, b"x")[0]["code"] == 0
+    caller.call(11, {"consumerGroup": "g", "topic": "Seen0", "queueId": "0", "queueOffset": "0", "maxMsgNums": "32", "sysFlag": "4", "commitOffset": "0",
+                     "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "1", "expressionType": "TAG"})
+    caller.call(15, {"consumerGroup": "g", "topic": "Seen0", "queueId": "0", "commitOffset": "0"})
+    status, _, text = page(port, "/metrics")
+    caller.close()
+    assert process.stop() and status == 200
+    told = promtool(["check", "metrics"], text)
+    assert told.returncode in (0, 3), told.stderr   # 3: it has something to say
+    named_by_the_original = {f'{name} use base unit "seconds" instead of "milliseconds"' for name in known_names() if re.match(r"rocketmq_\w+_milliseconds$", name)}
+    assert set(told.stderr.splitlines()) <= named_by_the_original, set(told.stderr.splitlines()) - named_by_the_original
+    wrong = promtool(["check", "metrics"], text + "# TYPE skylark_wrong_milliseconds counter\nskylark_wrong_milliseconds 1\n")
+    assert "skylark_wrong_milliseconds" in wrong.stderr, "the checker looks at the page"
+    (configuration,) = re.findall(r"^```yaml\n(scrape_configs:.*?)^```", (ROOT / "docs/metrics.md").read_text(), re.M | re.S)
+    (folder / "prometheus.yml").write_text(configuration)
+    told = promtool(["check", "config", folder / "prometheus.yml"])
+    assert told.returncode == 0, told.stdout + told.stderr
 
 
 def a_port_of_pages_that_is_taken_is_named(folder):

@@ -23,6 +23,7 @@ struct one {
     enum state state;
     bool sure;                       /* of OUT: nobody else may have it; of ACKED: it does not come again */
     int64_t until_ms;                /* of OUT */
+    int64_t early_ms;                /* ... or so much before: a change counts from when it came, and is answered when it is on disk */
     int64_t acked_ms;
     int attempt;                     /* of OUT: the number of its pop */
     struct popped_message message;
@@ -71,7 +72,7 @@ static void expect_turn(struct run *r, const struct popped *p, size_t at, int at
         const struct one *o = &line->messages[k];
         if (!same_class(r, o, it)) continue;
         bool older = k < m->m.queue_offset && o->state != ACKED && !is_in(p, at, m->m.queue_id, k);
-        bool out = o->state == OUT && o->sure && o->until_ms > p->reply.pop_time + SLACK_MS && o->attempt != attempt && !repeated;
+        bool out = o->state == OUT && o->sure && o->until_ms - o->early_ms > p->reply.pop_time + SLACK_MS && o->attempt != attempt && !repeated;
         if (older || out)
             printf("at %lld: %d@%lld key %d comes while %lld is %s until %lld\n", (long long)now(r), m->m.queue_id, (long long)m->m.queue_offset,
                    it->key, (long long)k, out ? "out" : "left out", (long long)o->until_ms);
@@ -103,6 +104,7 @@ static void take(struct run *r, const struct popped *p, size_t at, int attempt)
     it->state = OUT;
     it->sure = true;
     it->until_ms = p->reply.pop_time + p->reply.invisible_time;
+    it->early_ms = 0;
     it->attempt = attempt;
     it->message = *m;
 }
@@ -197,9 +199,10 @@ static void change_one(struct run *r)
 {
     struct one *it = any_out(r);
     if (!it || !it->sure) return;
-    int64_t ms = draw(r, 5000);
+    int64_t ms = draw(r, 5000), begun_ms = now(r);
     EXPECT_EQ(pop_change(r->f, "G", &it->message, ms), RESPONSE_SUCCESS);
     it->until_ms = now(r) + ms;
+    it->early_ms = now(r) - begun_ms;
     tell(r, "changed", it->message.handle.offset, ms);
 }
 

@@ -124,6 +124,17 @@ TEST(overview, what_replicas_and_tools_of_rocksdb_ask_is_answered_as_by_one_that
     flow_stop(f);
 }
 
+TEST(overview, the_engine_of_timers_is_that_of_files_and_no_other)
+{
+    struct flow *f = flow_start(NULL);
+    struct switch_timer_header files = {.engine = SLICE("F")}, rocks = {.engine = SLICE("R")}, other = {.engine = SLICE("x")}, none = {.engine = {NULL, 0}};
+    assert_string_equal(remark_of(f, REQUEST_SWITCH_TIMER_ENGINE, &switch_timer_kind, &files, RESPONSE_SUCCESS), "switch timer engine success");
+    EXPECT(strstr(remark_of(f, REQUEST_SWITCH_TIMER_ENGINE, &switch_timer_kind, &rocks, RESPONSE_INVALID_PARAMETER), "no RocksDB"));
+    EXPECT(strstr(remark_of(f, REQUEST_SWITCH_TIMER_ENGINE, &switch_timer_kind, &other, RESPONSE_INVALID_PARAMETER), "\"x\""));
+    remark_of(f, REQUEST_SWITCH_TIMER_ENGINE, &switch_timer_kind, &none, RESPONSE_INVALID_PARAMETER);
+    flow_stop(f);
+}
+
 TEST(overview, a_broker_tells_its_rates_and_how_long_sends_take)
 {
     struct flow *f = flow_start(NULL);

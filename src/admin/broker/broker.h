@@ -15,5 +15,8 @@ void broker_end_changes(struct job *j, const char *done);
 void broker_put_properties(struct job *j, struct table *t, struct slice name, struct slice text);
 /* The value of a runtime key, p NULL when it is not there. */
 struct slice kv_value(const struct kv_table *t, const char *key);
+/* The first of several numbers, "12.5 3.0 1.0"; a whole number. 0 when it is not there, or none. */
+double kv_rate(const struct kv_table *t, const char *key);
+int64_t kv_number(const struct kv_table *t, const char *key);
 
 #endif

@@ -120,7 +120,8 @@ static void broker_epochs(struct job *j) { job_all_brokers(j, ask_epochs); }
 static const struct param epoch_params[] = {
     {"clusterName", "c", PARAM_VALUE, "CLUSTER", "all brokers of this cluster"},
     {"brokerName", "b", PARAM_VALUE, "NAME", "those of this name"},
-    {"interval", "i", PARAM_VALUE, "S", "is taken; it prints once"},
+    PARAM_INTERVAL("i", "again after so many seconds, until it is interrupted"),
+    PARAM_ROUNDS,
     {.name = NULL},
 };
 

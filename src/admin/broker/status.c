@@ -21,10 +21,10 @@ static const struct column total_columns[] = {
     {"inTotalToday", CELL_NUMBER}, {"outTotalToday", CELL_NUMBER},
 };
 
-static double first_number(struct slice text)
+double kv_rate(const struct kv_table *t, const char *key)
 {
     char copy[40];
-    struct slice rest = text, first = text;
+    struct slice rest = kv_value(t, key), first = rest;
     slice_split(&rest, ' ', &first);
     if (!first.n || first.n >= sizeof copy) return 0;
     memcpy(copy, first.p, first.n);
@@ -32,7 +32,7 @@ static double first_number(struct slice text)
     return strtod(copy, NULL);
 }
 
-static int64_t number(const struct kv_table *t, const char *key)
+int64_t kv_number(const struct kv_table *t, const char *key)
 {
     int64_t n = 0;
     struct slice text = kv_value(t, key);
@@ -41,14 +41,14 @@ static int64_t number(const struct kv_table *t, const char *key)
 
 static void put_broker(struct job *j, struct table *t, const struct member *m, const struct kv_table *kv)
 {
-    int64_t earliest = number(kv, "earliestMessageTimeStamp");
+    int64_t earliest = kv_number(kv, "earliestMessageTimeStamp");
     row_text(t, m->broker.cluster);
     row_text(t, m->broker.name);
     row_number(t, m->id);
     row_text(t, m->broker.address);
     row_text(t, kv_value(kv, "brokerVersionDesc"));
-    row_rate(t, first_number(kv_value(kv, "putTps")));
-    row_rate(t, first_number(kv_value(kv, "getTransferredTps")));
+    row_rate(t, kv_rate(kv, "putTps"));
+    row_rate(t, kv_rate(kv, "getTransferredTps"));
     row_text(t, kv_value(kv, "timerReadBehind"));
     row_text(t, kv_value(kv, "timerOffsetBehind"));
     row_text(t, kv_value(kv, "timerCongestNum"));
@@ -62,10 +62,10 @@ static void put_totals(struct table *t, const struct member *m, const struct kv_
 {
     row_text(t, m->broker.cluster);
     row_text(t, m->broker.name);
-    row_number(t, number(kv, "msgPutTotalTodayMorning") - number(kv, "msgPutTotalYesterdayMorning"));
-    row_number(t, number(kv, "msgGetTotalTodayMorning") - number(kv, "msgGetTotalYesterdayMorning"));
-    row_number(t, number(kv, "msgPutTotalTodayNow") - number(kv, "msgPutTotalTodayMorning"));
-    row_number(t, number(kv, "msgGetTotalTodayNow") - number(kv, "msgGetTotalTodayMorning"));
+    row_number(t, kv_number(kv, "msgPutTotalTodayMorning") - kv_number(kv, "msgPutTotalYesterdayMorning"));
+    row_number(t, kv_number(kv, "msgGetTotalTodayMorning") - kv_number(kv, "msgGetTotalYesterdayMorning"));
+    row_number(t, kv_number(kv, "msgPutTotalTodayNow") - kv_number(kv, "msgPutTotalTodayMorning"));
+    row_number(t, kv_number(kv, "msgGetTotalTodayNow") - kv_number(kv, "msgGetTotalTodayMorning"));
 }
 
 static void on_runtime(struct job *j)
@@ -92,16 +92,12 @@ static void ask_runtime_then(struct job *j, job_phase *next)
 
 static void ask_runtime(struct job *j) { ask_runtime_then(j, on_runtime); }
 
-static void cluster_list(struct job *j)
-{
-    if (param_has(j->params, "interval"))
-        job_fail(j, err_new(ERR_USAGE, "it prints once; 'watch -n SECONDS skylark admin clusterList' repeats it"));
-    else job_all_brokers(j, ask_runtime);
-}
+static void cluster_list(struct job *j) { job_all_brokers(j, ask_runtime); }
 
 static const struct param cluster_params[] = {
     {"moreStats", "m", PARAM_SWITCH, NULL, "messages of yesterday and today instead"},
-    {"interval", "i", PARAM_VALUE, "S", "is refused: 'watch' repeats a command"},
+    PARAM_INTERVAL("i", "again after so many seconds, until it is interrupted"),
+    PARAM_ROUNDS,
     {"clusterName", "c", PARAM_VALUE, "CLUSTER", "of this cluster alone"},
     {.name = NULL},
 };
@@ -259,16 +255,12 @@ static void ask_replicas(struct job *j)
     job_ask_all(j, &r, on_replicas);
 }
 
-static void ha_status(struct job *j)
-{
-    if (param_has(j->params, "interval"))
-        job_fail(j, err_new(ERR_USAGE, "it prints once; 'watch -n SECONDS skylark admin haStatus' repeats it"));
-    else job_all_brokers(j, ask_replicas);
-}
+static void ha_status(struct job *j) { job_all_brokers(j, ask_replicas); }
 
 static const struct param ha_params[] = {
     BROKER_OR_CLUSTER,
-    {"interval", "i", PARAM_VALUE, "S", "is refused: 'watch' repeats a command"},
+    PARAM_INTERVAL("i", "again after so many seconds, until it is interrupted"),
+    PARAM_ROUNDS,
     {.name = NULL},
 };
 

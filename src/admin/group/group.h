@@ -11,6 +11,8 @@
 struct slice client_version_text(struct job *j, int32_t version);
 /* The group that was given, under any of the names that mqadmin has for it. */
 struct slice group_name(const struct job *j);
+/* What the server made for itself. */
+bool group_is_internal(struct slice group);
 /* The brokers of a group's retry topic, else all masters, into j->brokers. */
 void group_brokers(struct job *j, struct slice group, job_phase *next);
 /* 208 to each of j->brokers. topic p NULL: all. */

@@ -125,7 +125,7 @@ void group_all_progress(struct job *j)
 
 /* --- those that brokers have --- */
 
-static bool is_internal(struct slice group)
+bool group_is_internal(struct slice group)
 {
     return slice_starts(group, SLICE("CID_ONSAPI_")) || slice_starts(group, SLICE("CID_ONS-")) || slice_eq(group,
         SLICE("TOOLS_CONSUMER")) ||
@@ -143,7 +143,7 @@ static void on_groups(struct job *j)
         struct group_table table;
         if (!job_read(j, told.list.items[i], &group_table_bean, &table)) continue;
         for (size_t k = 0; k < table.groups.count; k++)
-            if (param_has(j->params, "all") || !is_internal(table.groups.items[k].name)) add_group(j, all, table.groups.items[k].name);
+            if (param_has(j->params, "all") || !group_is_internal(table.groups.items[k].name)) add_group(j, all, table.groups.items[k].name);
     }
     if (all->list.count) {
         ask_all(j);

@@ -103,18 +103,23 @@ static struct slice or_none(struct slice s) { return s.n ? s : (struct slice){NU
 static void report_letters(struct job *j, const struct letters *l)
 {
     struct table *t = OUTCOME_TABLE(&j->outcome, "deadLetters", letter_columns);
-    for (size_t i = 0; i < l->found.list.count; i++) {
-        const struct message *m = &l->found.list.items[i].message;
+    struct founds opened = {.list = {NULL, 0}};
+    struct opening o;
+    opening_begin(&o);
+    for (size_t i = 0; i < l->found.list.count; i++) message_open(j, &o, &l->found.list.items[i], &opened);
+    for (size_t i = 0; i < opened.list.count; i++) {
+        const struct found *f = &opened.list.items[i];
+        const struct message *m = &f->message;
         row_text(t, message_key_of(j, m));
         row_text(t, or_none(origin_topic(m)));
         row_text(t, or_none(message_property(m, "DLQ_ORIGIN_MESSAGE_ID")));
-        row_text(t, l->found.list.items[i].broker.name);
+        row_text(t, f->broker.name);
         row_number(t, m->queue_offset);
         row_text(t, or_none(message_property(m, "TAGS")));
         row_text(t, or_none(message_property(m, "KEYS")));
         row_number(t, m->reconsume_times);
         row_time(t, m->store_ms);
-        row_text(t, message_body_text(j, m));
+        row_text(t, message_body_text(j, f));
     }
     job_end(j);
 }
@@ -143,8 +148,8 @@ static void resend_letters(struct job *j, const struct letters *l)
     size_t asked = 0;
     for (size_t i = 0; i < l->found.list.count; i++) {
         const struct found *f = &l->found.list.items[i];
-        if (f->message.sys_flag & (SYS_FLAG_COMPRESSED | SYS_FLAG_INNER_BATCH) || !origin_topic(&f->message).n) {
-            outcome_line(&j->outcome, "%.*s cannot be sent by this command: it is compressed, a batch, or does not say its topic",
+        if ((f->message.sys_flag & SYS_FLAG_INNER_BATCH) || !origin_topic(&f->message).n) {
+            outcome_line(&j->outcome, "%.*s cannot be sent by this command: it is a batch, or does not say its topic",
                          SLICE_ARG(message_key_of(j, &f->message)));
             j->bad = true;
             continue;

@@ -1,4 +1,5 @@
-/* Messages by id, key, offset: queryMsgById, queryMsgByKey, queryMsgByUniqueKey, queryMsgByOffset, message show, message find. */
+/* Messages by id, key, offset: queryMsgById, queryMsgByKey, queryMsgByUniqueKey, queryMsgByOffset, message show, message find;
+ * and what mqadmin does with one that it found: a member consumes it, it is sent again. */
 #include "admin/message/message.h"
 
 #include "codec/body_connection.h"
@@ -12,6 +13,10 @@ struct search {
     struct query_message_header query;
     struct founds found;
     struct slice id;            /* as it was given */
+    struct slice ids;           /* those behind it, "a,b" */
+    job_phase *ask;             /* looks for `id` */
+    bool several;
+    struct table *done;         /* what was done with those that were found */
     struct addr host;           /* of an offset id */
     int64_t log_offset;
 };
@@ -22,6 +27,27 @@ static struct search *new_search(struct job *j, const char *id)
     s->id = slice_trim(job_param(j, id));
     j->state = s;
     return s;
+}
+
+/* "a,b": the first is looked for, then the next. */
+static bool next_id(struct search *s)
+{
+    while (slice_split(&s->ids, ',', &s->id))
+        if ((s->id = slice_trim(s->id)).n) return true;
+    return false;
+}
+
+/* Each of several messages that are shown is an answer of its own. */
+static void end_one(struct job *j)
+{
+    struct search *s = j->state;
+    if (!next_id(s)) {
+        job_end(j);
+        return;
+    }
+    if (!s->done && j->emit) j->emit(j);
+    s->found = (struct founds){.list = {NULL, 0}};
+    s->ask(j);
 }
 
 static int by_place(const void *a, const void *b)
@@ -46,8 +72,14 @@ static void take_found(struct job *j)
 static void fail_nothing(struct job *j)
 {
     const struct search *s = j->state;
-    job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(s->id),
-                        SLICE_ARG(slice_trim(job_param(j, "topic")))));
+    struct slice topic = slice_trim(job_param(j, "topic"));
+    if (!s->several) {
+        job_fail(j, err_new(ERR_NOT_FOUND, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(s->id), SLICE_ARG(topic)));
+        return;
+    }
+    outcome_line(&j->outcome, "no broker has a message \"%.*s\" of topic \"%.*s\"", SLICE_ARG(s->id), SLICE_ARG(topic));
+    j->bad = true;
+    end_one(j);
 }
 
 /* --- one, in full; then what became of it in each group --- */
@@ -101,7 +133,7 @@ static void on_tracks(struct job *j)
         row_text(t, members->code ? members->text : (struct slice){NULL, 0});
     }
     table_sort(t, 1);
-    job_end(j);
+    end_one(j);
 }
 
 static void ask_track(struct job *j, const struct admin_broker *b, struct slice group, struct slice topic)
@@ -129,6 +161,19 @@ static void on_groups(struct job *j)
     job_wait(j, on_tracks);
 }
 
+/* False: it is shown. */
+static bool do_with(struct job *j, const struct found *f)
+{
+    struct search *s = j->state;
+    bool send = false;
+    err_t e = param_bool(j->params, "sendMessage", false, &send);
+    if (e) job_fail(j, e);
+    else if (param_has(j->params, "clientId") && param_has(j->params, "consumerGroup")) message_consume_directly(j, f, &s->done, end_one);
+    else if (send) message_send_again(j, f, &s->done, end_one);
+    else return false;
+    return true;
+}
+
 static void report_first(struct job *j)
 {
     const struct search *s = j->state;
@@ -138,6 +183,7 @@ static void report_first(struct job *j)
         fail_nothing(j);
         return;
     }
+    if (do_with(j, f)) return;
     message_outcome(j, f, true);
     *h = (struct topic_consume_by_who_header){.topic = f->message.topic};
     struct request r = {.code = REQUEST_QUERY_TOPIC_CONSUME_BY_WHO, .kind = &topic_consume_by_who_kind, .header = h};
@@ -167,6 +213,13 @@ static void on_keyed(struct job *j)
 
 static void ask_keyed(struct job *j) { ask_query(j, on_keyed); }
 
+static err_t take_key_type(struct job *j, struct query_message_header *h)
+{
+    h->index_type = slice_trim(job_param(j, "keyType"));
+    if (slice_eq(h->index_type, SLICE("K")) || slice_eq(h->index_type, SLICE("T"))) return NULL;
+    return err_new(ERR_USAGE, "--keyType is K or T, not \"%.*s\"", SLICE_ARG(h->index_type));
+}
+
 static void query_key(struct job *j)
 {
     struct search *s = new_search(j, param_has(j->params, "msgKey") ? "msgKey" : "key");
@@ -174,6 +227,7 @@ static void query_key(struct job *j)
     err_t e = param_time(j->params, "beginTimestamp", j->now_ms, 0, &s->query.begin_timestamp);
     if (!e) e = param_time(j->params, "endTimestamp", j->now_ms, INT64_MAX, &s->query.end_timestamp);
     if (!e) e = param_i32(j->params, "maxNum", FOUND_DEFAULT, &s->query.max_num);
+    if (!e && param_has(j->params, "keyType")) e = take_key_type(j, &s->query);
     if (!e && (s->query.max_num < 1 || !s->id.n)) e = err_new(ERR_USAGE, s->id.n ? "--maxNum is 1 at least" : "it needs --key KEY");
     if (e) job_fail(j, e);
     else if (param_has(j->params, "cluster")) job_brokers(j, ask_keyed);
@@ -191,7 +245,11 @@ static void on_unique(struct job *j)
         return;
     }
     struct table *t = message_table(j, true);
-    for (size_t i = 0; i < s->found.list.count; i++) message_row(j, t, &s->found.list.items[i], true);
+    struct founds opened = {.list = {NULL, 0}};
+    struct opening o;
+    opening_begin(&o);
+    for (size_t i = 0; i < s->found.list.count; i++) message_open(j, &o, &s->found.list.items[i], &opened);
+    for (size_t i = 0; i < opened.list.count; i++) message_row(j, t, &opened.list.items[i], true);
     job_end(j);
 }
 
@@ -199,15 +257,19 @@ static void ask_unique(struct job *j)
 {
     struct search *s = j->state;
     s->query = (struct query_message_header){.topic = slice_trim(job_param(j, "topic")), .key = s->id, .max_num = UNIQUE_MOST,
-                                             .begin_timestamp = 0,
-                                             .end_timestamp = INT64_MAX, .unique_key_query = SLICE("true")};
+                                             .begin_timestamp = s->query.begin_timestamp,
+                                             .end_timestamp = s->query.end_timestamp ? s->query.end_timestamp : INT64_MAX,
+                                             .unique_key_query = SLICE("true")};
     ask_query(j, on_unique);
 }
 
 static void query_unique(struct job *j)
 {
-    new_search(j, "msgId");
-    if (param_has(j->params, "cluster")) job_brokers(j, ask_unique);
+    struct search *s = new_search(j, "msgId");
+    err_t e = param_time(j->params, "startTime", j->now_ms, 0, &s->query.begin_timestamp);
+    if (!e) e = param_time(j->params, "endTime", j->now_ms, INT64_MAX, &s->query.end_timestamp);
+    if (e) job_fail(j, e);
+    else if (param_has(j->params, "cluster")) job_brokers(j, ask_unique);
     else job_topic_masters(j, slice_trim(job_param(j, "topic")), ask_unique);
 }
 
@@ -245,9 +307,12 @@ static void ask_by_id(struct job *j)
 
 static void query_id(struct job *j)
 {
-    new_search(j, param_has(j->params, "msgId") ? "msgId" : "id");
-    if (param_has(j->params, "clientId") || param_has(j->params, "sendMessage"))
-        job_fail(j, err_new(ERR_USAGE, "it only shows; 'message resend' sends a message again"));
+    struct search *s = new_search(j, param_has(j->params, "msgId") ? "msgId" : "id");
+    s->ids = s->id;
+    s->ask = ask_by_id;
+    bool any = next_id(s);
+    s->several = s->ids.n > 0;
+    if (!any) job_fail(j, err_new(ERR_USAGE, "it names no message"));
     else if (param_has(j->params, "cluster")) job_brokers(j, ask_by_id);
     else job_topic_masters(j, slice_trim(job_param(j, "topic")), ask_by_id);
 }
@@ -272,7 +337,7 @@ static void ask_offset(struct job *j)
     struct pull_header *h = job_take(j, sizeof *h);
     struct slice name = slice_trim(job_param(j, "brokerName"));
     struct admin_broker b = {.name = name, .address = job_address_of(j, name)};
-    *h = (struct pull_header){.consumer_group = SLICE("TOOLS_CONSUMER"), .topic = j->topic, .max_msg_nums = 1, .sys_flag = 4, .subscription = SLICE("*")};
+    *h = (struct pull_header){.consumer_group = SLICE("TOOLS_CONSUMER"), .topic = slice_trim(job_param(j, "topic")), .max_msg_nums = 1, .sys_flag = 4, .subscription = SLICE("*")};
     err_t e = param_i32(j->params, "queueId", 0, &h->queue_id);
     if (!e) e = param_i64(j->params, "offset", 0, &h->queue_offset);
     if (!e && !b.address.p)
@@ -290,20 +355,22 @@ static void ask_offset(struct job *j)
 static void query_offset(struct job *j)
 {
     new_search(j, "offset");
-    job_route(j, slice_trim(job_param(j, "topic")), true, ask_offset);
+    job_route(j, slice_trim(job_param(j, param_has(j->params, "routeTopic") ? "routeTopic" : "topic")), true, ask_offset);
 }
 
 /* --- rows --- */
 
 #define BODY_FORMAT {"bodyFormat", "f", PARAM_VALUE, "CHARSET", "is taken; bodies are shown as UTF-8 or as hexadecimal digits"}
+#define CONSUME_DIRECTLY \
+    {"consumerGroup", "g", PARAM_VALUE, "GROUP", "with -d: a member of this group consumes it now"}, \
+    {"clientId", "d", PARAM_VALUE, "ID", "the member"}
 #define TOPIC_CLUSTER {"cluster", "c", PARAM_VALUE, "CLUSTER", "asks the masters of this cluster, whatever the route says"}
 
 static const struct param id_params[] = {
     {"topic", "t", PARAM_NEEDED, "TOPIC", "its topic"},
-    {"msgId", "i", PARAM_NEEDED, "ID", "offset id or unique key"},
-    {"consumerGroup", "g", PARAM_VALUE, "GROUP", "is taken"},
-    {"clientId", "d", PARAM_VALUE, "ID", "is refused: it only shows"},
-    {"sendMessage", "s", PARAM_VALUE, "BOOL", "is refused: 'message resend' sends again"},
+    {"msgId", "i", PARAM_NEEDED, "ID[,ID...]", "offset ids or unique keys"},
+    CONSUME_DIRECTLY,
+    {"sendMessage", "s", PARAM_VALUE, "BOOL", "sends a copy to its topic, where every group gets it (default false)"},
     {"unitName", "u", PARAM_VALUE, "NAME", "is taken"},
     BODY_FORMAT,
     TOPIC_CLUSTER,
@@ -315,15 +382,18 @@ static const struct param key_params[] = {
     {"beginTimestamp", "b", PARAM_VALUE, "TIME", "stored not before"},
     {"endTimestamp", "e", PARAM_VALUE, "TIME", "nor after"},
     {"maxNum", "m", PARAM_VALUE, "N", "at most so many (default 64)"},
+    {"keyType", "p", PARAM_VALUE, "TYPE", "K: by keys (default), T: by tags"},
+    {"lastKey", "l", PARAM_VALUE, "KEY", "is taken: of indexes in RocksDB"},
     TOPIC_CLUSTER,
     {.name = NULL},
 };
 static const struct param unique_params[] = {
     {"msgId", "i", PARAM_NEEDED, "KEY", "the unique key, which is the msgId that a producer is given"},
-    {"consumerGroup", "g", PARAM_VALUE, "GROUP", "is taken"},
-    {"clientId", "d", PARAM_VALUE, "ID", "is taken"},
+    CONSUME_DIRECTLY,
     {"topic", "t", PARAM_NEEDED, "TOPIC", "its topic"},
     {"showAll", "a", PARAM_SWITCH, NULL, "all messages with this key"},
+    {"startTime", "s", PARAM_VALUE, "TIME", "stored not before"},
+    {"endTime", "e", PARAM_VALUE, "TIME", "nor after"},
     TOPIC_CLUSTER,
     {.name = NULL},
 };
@@ -332,6 +402,7 @@ static const struct param offset_params[] = {
     {"brokerName", "b", PARAM_NEEDED, "NAME", "the broker's name"},
     {"queueId", "i", PARAM_NEEDED, "N", "the queue"},
     {"offset", "o", PARAM_NEEDED, "N", "the offset in it"},
+    {"routeTopic", "r", PARAM_VALUE, "TOPIC", "the topic whose brokers are asked"},
     BODY_FORMAT,
     {.name = NULL},
 };

@@ -11,7 +11,7 @@ void messages_add(struct job *j, const struct admin_broker *b, struct slice body
         struct message m;
         if (record_read(body, &m) != RECORD_WHOLE) return;
         struct found *f = arena_list_add(job_arena(j), (void **)&out->list.items, &out->list.count, sizeof *f);
-        if (f) *f = (struct found){*b, m};
+        if (f) *f = (struct found){.broker = *b, .message = m, .body_bytes = (int64_t)m.body.n};
         body = slice_skip(body, record_total_size(body.p));
     }
 }
@@ -51,11 +51,12 @@ static bool is_text(struct slice s)
     return true;
 }
 
-struct slice message_body_text(struct job *j, const struct message *m)
+struct slice message_body_text(struct job *j, const struct found *f)
 {
-    struct slice body = m->body;
-    if (m->sys_flag & SYS_FLAG_COMPRESSED) return job_text(j, "(%zu bytes, compressed)", body.n);
-    if (m->sys_flag & SYS_FLAG_INNER_BATCH) return job_text(j, "(%zu bytes, a batch)", body.n);
+    struct slice body = f->message.body;
+    if (f->wrong.p) return job_text(j, "(%zu bytes, not opened: %.*s)", body.n, SLICE_ARG(f->wrong));
+    if (f->message.sys_flag & SYS_FLAG_COMPRESSED) return job_text(j, "(%zu bytes, compressed)", body.n);
+    if (f->message.sys_flag & SYS_FLAG_INNER_BATCH) return job_text(j, "(%zu bytes, a batch)", body.n);
     if (is_text(body)) return body.n > BODY_SHOWN_MAX ? slice_of(body.p, BODY_SHOWN_MAX) : body;
     if (body.n > BODY_SHOWN_MAX / 2) body.n = BODY_SHOWN_MAX / 2;
     uint8_t *text = job_take(j, body.n * 2 + 1);
@@ -92,38 +93,50 @@ void message_row(struct job *j, struct table *t, const struct found *f, bool bod
     row_text(t, or_none(message_property(m, "TAGS")));
     row_text(t, or_none(message_property(m, "KEYS")));
     row_time(t, m->store_ms);
-    row_number(t, (int64_t)m->body.n);
-    if (body) row_text(t, message_body_text(j, m));
+    row_number(t, f->body_bytes);
+    if (body) row_text(t, message_body_text(j, f));
 }
 
 static const struct column property_columns[] = {{"name", CELL_TEXT}, {"value", CELL_TEXT}};
 
+static void put_batch(struct job *j, const struct founds *inner)
+{
+    struct table *t = message_table(j, true);
+    for (size_t i = 0; i < inner->list.count; i++) message_row(j, t, &inner->list.items[i], true);
+}
+
 void message_outcome(struct job *j, const struct found *f, bool body)
 {
     const struct message *m = &f->message;
+    struct founds opened = {.list = {NULL, 0}};
+    struct opening o;
+    bool batch = m->sys_flag & SYS_FLAG_INNER_BATCH;
     struct slice rest = m->properties, name, value;
-    struct outcome *o = &j->outcome;
-    outcome_text(o, SLICE("offsetId"), message_offset_id(j, m));
-    outcome_text(o, SLICE("msgId"), message_key_of(j, m));
-    outcome_text(o, SLICE("topic"), m->topic);
-    outcome_text(o, SLICE("tags"), or_none(message_property(m, "TAGS")));
-    outcome_text(o, SLICE("keys"), or_none(message_property(m, "KEYS")));
-    outcome_text(o, SLICE("brokerName"), f->broker.name);
-    outcome_number(o, "queueId", m->queue_id);
-    outcome_number(o, "queueOffset", m->queue_offset);
-    outcome_number(o, "commitLogOffset", m->log_offset);
-    outcome_number(o, "reconsumeTimes", m->reconsume_times);
-    outcome_time(o, "bornTimestamp", m->born_ms);
-    outcome_time(o, "storeTimestamp", m->store_ms);
-    outcome_text(o, SLICE("bornHost"), addr_text_of(j, &m->born_host));
-    outcome_text(o, SLICE("storeHost"), addr_text_of(j, &m->store_host));
-    outcome_number(o, "sysFlag", m->sys_flag);
-    outcome_number(o, "bodySize", (int64_t)m->body.n);
-    if (body) outcome_text(o, SLICE("body"), message_body_text(j, m));
-    struct table *t = OUTCOME_TABLE(o, "properties", property_columns);
+    struct outcome *r = &j->outcome;
+    opening_begin(&o);
+    message_open(j, &o, f, &opened);
+    outcome_text(r, SLICE("offsetId"), message_offset_id(j, m));
+    outcome_text(r, SLICE("msgId"), message_key_of(j, m));
+    outcome_text(r, SLICE("topic"), m->topic);
+    outcome_text(r, SLICE("tags"), or_none(message_property(m, "TAGS")));
+    outcome_text(r, SLICE("keys"), or_none(message_property(m, "KEYS")));
+    outcome_text(r, SLICE("brokerName"), f->broker.name);
+    outcome_number(r, "queueId", m->queue_id);
+    outcome_number(r, "queueOffset", m->queue_offset);
+    outcome_number(r, "commitLogOffset", m->log_offset);
+    outcome_number(r, "reconsumeTimes", m->reconsume_times);
+    outcome_time(r, "bornTimestamp", m->born_ms);
+    outcome_time(r, "storeTimestamp", m->store_ms);
+    outcome_text(r, SLICE("bornHost"), addr_text_of(j, &m->born_host));
+    outcome_text(r, SLICE("storeHost"), addr_text_of(j, &m->store_host));
+    outcome_number(r, "sysFlag", m->sys_flag);
+    outcome_number(r, "bodySize", batch || !opened.list.count ? f->body_bytes : opened.list.items[0].body_bytes);
+    if (body && opened.list.count) outcome_text(r, SLICE("body"), message_body_text(j, batch ? f : &opened.list.items[0]));
+    struct table *t = OUTCOME_TABLE(r, "properties", property_columns);
     while (properties_next(&rest, &name, &value)) {
         row_text(t, name);
         row_text(t, value);
     }
     table_sort(t, 1);
+    if (batch) put_batch(j, &opened);
 }

@@ -24,6 +24,7 @@ struct reading {
     bool tail;
     BEAN_LIST(struct reader) readers;
     struct founds found;
+    struct opening opening;
     bool more;                      /* there were more than `most` */
 };
 
@@ -97,8 +98,9 @@ static bool is_wanted(const struct reading *g, const struct reader *r, const str
 
 static void keep_wanted(struct job *j, struct reading *g, struct reader *r, struct slice body)
 {
-    struct founds all = {.list = {NULL, 0}};
-    messages_add(j, &r->broker, body, &all);
+    struct founds stored = {.list = {NULL, 0}}, all = {.list = {NULL, 0}};
+    messages_add(j, &r->broker, body, &stored);
+    for (size_t i = 0; i < stored.list.count; i++) message_open(j, &g->opening, &stored.list.items[i], &all);
     for (size_t i = 0; i < all.list.count; i++) {
         const struct message *m = &all.list.items[i].message;
         if (m->store_ms > g->end_ms && !g->tail) r->end = r->next;   /* those behind it are newer */
@@ -269,6 +271,7 @@ static err_t read_params(struct job *j, struct reading *g)
     const struct params *p = j->params;
     struct slice broker = slice_trim(param_get(p, "brokerName"));
     *g = (struct reading){.topic = slice_trim(param_get(p, "topic")), .expression = SLICE("*"), .only_queue = -1, .from = -1, .to = -1, .end_ms = INT64_MAX};
+    opening_begin(&g->opening);
     if (param_has(p, "subExpression")) g->expression = param_get(p, "subExpression");
     if (broker.n) g->only_broker = broker;
     err_t e = param_i32(p, "queueId", -1, &g->only_queue);

@@ -181,8 +181,6 @@ static void cluster_rt(struct job *j)
     err_t e = read_size(j, x, "amount", 100, "size", 128);
     x->averages = true;
     j->state = x;
-    if (!e && param_has(j->params, "interval"))
-        e = err_new(ERR_USAGE, "it measures once; 'watch -n SECONDS skylark admin clusterRT' repeats it");
     if (e) job_fail(j, e);
     else job_brokers(j, on_brokers);
 }
@@ -205,7 +203,8 @@ static const struct param cluster_params[] = {
     {"cluster", "c", PARAM_VALUE, "CLUSTER", "its masters alone"},
     {"print log", "p", PARAM_VALUE, "BOOL", "is taken"},
     {"machine room", "m", PARAM_VALUE, "NAME", "is taken"},
-    {"interval", "i", PARAM_VALUE, "S", "is refused: 'watch' repeats a command"},
+    PARAM_INTERVAL("i", "again after so many seconds, until it is interrupted"),
+    PARAM_ROUNDS,
     {.name = NULL},
 };
 

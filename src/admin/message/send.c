@@ -1,6 +1,7 @@
 /* Messages are sent: sendMessage, message send, message resend, dlq resend. */
 #include "admin/message/message.h"
 
+#include "codec/compress.h"
 #include "codec/message_id.h"
 #include "codec/properties.h"
 
@@ -25,7 +26,7 @@ struct slice message_ask_send(struct job *j, const struct admin_broker *b, const
     properties_put(&properties, SLICE("UNIQ_KEY"), key);
     *h = (struct send_header){.producer_group = SLICE("skylark_admin"), .topic = s->topic, .default_topic = SLICE("TBW102"),
                               .default_topic_queue_nums = QUEUES_DEFAULT, .queue_id = s->queue_id, .born_timestamp = j->now_ms,
-                              .reconsume_times = s->reconsume_times};
+                              .reconsume_times = s->reconsume_times, .sys_flag = s->sys_flag};
     h->properties = job_copy(j, buf_slice(&properties));
     header_set(h, send, reconsume_times);
     buf_done(&properties);
@@ -161,10 +162,11 @@ static struct slice kept_properties(struct job *j, const struct message *m)
     return kept;
 }
 
-void message_ask_resend(struct job *j, const struct admin_broker *b, const struct found *f, struct slice topic, const void *tag)
+struct slice message_ask_resend(struct job *j, const struct admin_broker *b, const struct found *f, struct slice topic, const void *tag)
 {
-    struct sending s = {.topic = topic, .body = f->message.body, .properties = kept_properties(j, &f->message), .queue_id = -1};
-    message_ask_send(j, b, &s, tag);
+    struct sending s = {.topic = topic, .body = f->message.body, .properties = kept_properties(j, &f->message), .queue_id = -1,
+                        .sys_flag = f->message.sys_flag & (SYS_FLAG_COMPRESSED | SYS_FLAG_COMPRESSION_MASK)};
+    return message_ask_send(j, b, &s, tag);
 }
 
 static void on_found(struct job *j)
@@ -180,12 +182,11 @@ static void on_found(struct job *j)
                             SLICE_ARG(topic)));
         return;
     }
-    struct sending s = {.topic = topic, .body = f->message.body, .properties = kept_properties(j, &f->message), .queue_id = -1};
-    if (f->message.sys_flag & (SYS_FLAG_COMPRESSED | SYS_FLAG_INNER_BATCH)) {
-        job_fail(j, err_new(ERR_NOT_SUPPORTED, "it is compressed or a batch: its producer has to send it again"));
+    if (f->message.sys_flag & SYS_FLAG_INNER_BATCH) {
+        job_fail(j, err_new(ERR_NOT_SUPPORTED, "it is a batch: its producer has to send it again"));
         return;
     }
-    *key = message_ask_send(j, &f->broker, &s, NULL);
+    *key = message_ask_resend(j, &f->broker, f, topic, NULL);
     j->state = key;
     job_wait(j, on_sent);
 }

@@ -104,13 +104,16 @@ static void report(struct job *j, const struct contexts *all)
 static void on_traces(struct job *j)
 {
     struct contexts all = {.list = {NULL, 0}};
-    struct founds found = {.list = {NULL, 0}};
+    struct founds found = {.list = {NULL, 0}}, opened = {.list = {NULL, 0}};
+    struct opening o;
     for (size_t i = 0; i < j->replies.list.count; i++) {
         const struct reply *r = j->replies.list.items[i];
         if (r->heard.code == RESPONSE_QUERY_NOT_FOUND || !job_good(j, r)) continue;
         messages_add(j, &r->broker, r->body, &found);
     }
-    for (size_t i = 0; i < found.list.count; i++) add_contexts(j, &found.list.items[i].message, slice_trim(job_param(j, "msgId")), &all);
+    opening_begin(&o);
+    for (size_t i = 0; i < found.list.count; i++) message_open(j, &o, &found.list.items[i], &opened);   /* clients compress what is large */
+    for (size_t i = 0; i < opened.list.count; i++) add_contexts(j, &opened.list.items[i].message, slice_trim(job_param(j, "msgId")), &all);
     report(j, &all);
 }
 

@@ -1,6 +1,6 @@
 #include "broker/handlers.h"
 
-#include "broker/assign/allocate.h"
+#include "allocate/allocate.h"
 #include "broker/assign/topic_queues.h"
 #include "codec/body_assignment.h"
 #include "codec/lmq.h"

@@ -1,4 +1,5 @@
-/* What the original's replicas and tools ask, answered as by one that has neither controller nor RocksDB (354, 355, 906, 908, 1007, 200056). */
+/* What the original's replicas and tools ask, answered as by one that has neither controller nor RocksDB (354, 355, 906, 908, 1007, 5001,
+ * 200056). */
 #include "broker/handlers.h"
 #include "broker/registration.h"
 #include "rpc/reply.h"
@@ -64,6 +65,18 @@ void handle_check_queues(struct broker *b, struct call *call)
     }
     log_info("queues.checked topic=\"%.*s\" result=\"there are no queues in RocksDB\"", SLICE_ARG(h.topic));
     call_reply(call, RESPONSE_SUCCESS, NULL, NULL, NULL, SLICE("{\"checkStatus\":2}"));
+}
+
+/* Timers are in files, and stay there. */
+void handle_switch_timer(struct broker *b, struct call *call)
+{
+    struct switch_timer_header h;
+    err_t e = header_decode(&switch_timer_kind, call->frame, &h);
+    if (!e && !b->cfg->store.timer_wheel) e = err_new(ERR_INVALID, "broker timerWheelEnable is false");
+    if (!e && slice_eq(h.engine, SLICE("R"))) e = err_new(ERR_INVALID, "timers are in files: this broker has no RocksDB to switch to");
+    if (!e && !slice_eq(h.engine, SLICE("F"))) e = err_new(ERR_INVALID, "E_T is F or R, not \"%.*s\"", SLICE_ARG(h.engine));
+    if (e) call_fail(call, e);
+    else call_reply(call, RESPONSE_SUCCESS, "switch timer engine success", NULL, NULL, (struct slice){NULL, 0});
 }
 
 /* Records of pop from RocksDB to the log: they are in the log always. */
