@@ -88,15 +88,16 @@ static void put_histogram(struct work *w, enum metric which, const struct metric
 {
     size_t n = metric_bucket_count(which);
     uint64_t count = 0;
+    double divisor = (double)metric_divisor(which);
     for (size_t i = 0; i < n; i++) count += (uint64_t)buckets[i];
     put_times(w, HISTOGRAM_START, HISTOGRAM_TIME, since_ms);
     field_put_fixed64(&w->point, HISTOGRAM_COUNT, count);
-    field_put_fixed64(&w->point, HISTOGRAM_SUM, bits_of((double)sum));
+    field_put_fixed64(&w->point, HISTOGRAM_SUM, bits_of((double)sum / divisor));
     buf_clear(&w->packed);
     for (size_t i = 0; i < n; i++) put_packed(&w->packed, (uint64_t)buckets[i]);
     field_put_bytes(&w->point, HISTOGRAM_BUCKETS, buf_slice(&w->packed));
     buf_clear(&w->packed);
-    for (size_t i = 0; i + 1 < n; i++) put_packed(&w->packed, bits_of((double)metric_rows[which].bounds[i]));
+    for (size_t i = 0; i + 1 < n; i++) put_packed(&w->packed, bits_of((double)metric_rows[which].bounds[i] / divisor));
     field_put_bytes(&w->point, HISTOGRAM_BOUNDS, buf_slice(&w->packed));
     put_attributes(w, HISTOGRAM_ATTRIBUTES, s->labels);
 }
