@@ -81,7 +81,8 @@ static void plan_add_labels(struct plan *p, struct slice names)
 
 static void plan_add_base(struct plan *p, const struct base_labels *b)
 {
-    for (size_t i = 0; b && i < b->always->count && p->count < LABELS_MAX; i++) plan_add(p, b->always->pairs[i].name, b->always->pairs[i].text, OF_PROCESS);
+    for (size_t i = 0; b && i < b->always->count && p->count < LABELS_MAX; i++)
+        plan_add(p, b->always->pairs[i].name, b->always->pairs[i].text, OF_PROCESS);
 }
 
 static struct plan *make_plan(const struct base_labels *b, const char *labels)

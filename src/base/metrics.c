@@ -197,7 +197,7 @@ void metric_observe(struct metrics *m, enum metric which, int64_t value, const s
     if (!m->base) return;
     struct series_row *row = row_of(m, which, labels);
     row->buckets[metric_bucket(which, value)]++;
-    row->value += value;
+    if (__builtin_add_overflow(row->value, value, &row->value)) row->value = INT64_MAX;   /* of what clients say, a sum may become anything */
 }
 
 const struct series_row *metric_series_next(const struct metrics *m, enum metric which, size_t *at)

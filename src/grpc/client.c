@@ -126,7 +126,10 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
     (void)flags;
     if (!is_of_call(c, session, f->hd.stream_id)) return 0;
     if (slice_eq(key, SLICE(":status")) && slice_to_i32(text, &number)) c->http_status = number;
-    if (slice_eq(key, SLICE("grpc-status"))) c->status = slice_to_i32(text, &number) && number >= 0 && number <= GRPC_UNAUTHENTICATED ? number : GRPC_UNKNOWN;
+    if (slice_eq(key, SLICE("grpc-status"))) {
+        bool known = slice_to_i32(text, &number) && number >= 0 && number <= GRPC_UNAUTHENTICATED;
+        c->status = known ? number : GRPC_UNKNOWN;
+    }
     if (slice_eq(key, SLICE("grpc-message"))) keep_text(c, text);
     return 0;
 }

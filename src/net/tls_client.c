@@ -11,7 +11,8 @@ static bool trust(SSL_CTX *c, struct slice pem)
 {
     BIO *text = BIO_new_mem_buf(pem.p, (int)pem.n);
     size_t count = 0;
-    for (X509 *one; (one = PEM_read_bio_X509(text, NULL, NULL, NULL)); X509_free(one)) count += X509_STORE_add_cert(SSL_CTX_get_cert_store(c), one) == 1;
+    for (X509 *one; (one = PEM_read_bio_X509(text, NULL, NULL, NULL)); X509_free(one))
+        count += X509_STORE_add_cert(SSL_CTX_get_cert_store(c), one) == 1;
     BIO_free(text);
     if (count) ERR_clear_error();   /* the end of the text */
     return count;

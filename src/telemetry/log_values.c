@@ -21,9 +21,10 @@ static void put_histogram(enum metric which, const struct metric_sample *s, stru
     int64_t count = 0;
     size_t n = metric_bucket_count(which);
     for (size_t i = 0; i < n; i++) count += s->buckets[i];
-    buf_printf(out, " count=%lld sum=", (long long)count);
-    if (metric_divisor(which) == 1) buf_printf(out, "%lld buckets=", (long long)s->value);
-    else buf_printf(out, "%.6f buckets=", (double)s->value / (double)metric_divisor(which));
+    int64_t divisor = metric_divisor(which);
+    buf_printf(out, " count=%lld", (long long)count);
+    if (divisor == 1) buf_printf(out, " sum=%lld buckets=", (long long)s->value);
+    else buf_printf(out, " sum=%.6f buckets=", (double)s->value / (double)divisor);
     for (size_t i = 0; i < n; i++) buf_printf(out, i ? ",%lld" : "%lld", (long long)s->buckets[i]);
 }
 

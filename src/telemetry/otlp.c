@@ -10,7 +10,10 @@ enum { METRIC_NAME = 1, METRIC_DESCRIPTION = 2, METRIC_UNIT = 3, METRIC_GAUGE_DA
 enum { DATA_POINTS = 1, DATA_TEMPORALITY = 2, DATA_IS_MONOTONIC = 3 };
 enum { TEMPORALITY_DELTA = 1, TEMPORALITY_CUMULATIVE = 2 };
 enum { NUMBER_START = 2, NUMBER_TIME = 3, NUMBER_AS_INT = 6, NUMBER_ATTRIBUTES = 7 };
-enum { HISTOGRAM_START = 2, HISTOGRAM_TIME = 3, HISTOGRAM_COUNT = 4, HISTOGRAM_SUM = 5, HISTOGRAM_BUCKETS = 6, HISTOGRAM_BOUNDS = 7, HISTOGRAM_ATTRIBUTES = 9 };
+enum {
+    HISTOGRAM_START = 2, HISTOGRAM_TIME = 3, HISTOGRAM_COUNT = 4, HISTOGRAM_SUM = 5, HISTOGRAM_BUCKETS = 6, HISTOGRAM_BOUNDS = 7,
+    HISTOGRAM_ATTRIBUTES = 9,
+};
 enum { PAIR_KEY = 1, PAIR_VALUE = 2, VALUE_TEXT = 1, VALUE_BOOL = 2, VALUE_INT = 3 };
 enum { ANSWER_PARTIAL = 1, PARTIAL_REJECTED = 1, PARTIAL_TEXT = 2 };
 
@@ -114,7 +117,9 @@ static void put_point(struct work *w, enum metric which, const struct metric_sam
 
 static void put_metric(struct work *w, enum metric which, struct buf *out)
 {
-    static const uint32_t data_fields[] = {[METRIC_COUNTER] = METRIC_SUM_DATA, [METRIC_GAUGE] = METRIC_GAUGE_DATA, [METRIC_HISTOGRAM] = METRIC_HISTOGRAM_DATA};
+    static const uint32_t data_fields[] = {
+        [METRIC_COUNTER] = METRIC_SUM_DATA, [METRIC_GAUGE] = METRIC_GAUGE_DATA, [METRIC_HISTOGRAM] = METRIC_HISTOGRAM_DATA,
+    };
     const struct metric_row *row = &metric_rows[which];
     if (row->kind != METRIC_GAUGE) field_put_varint(&w->points, DATA_TEMPORALITY, w->last ? TEMPORALITY_DELTA : TEMPORALITY_CUMULATIVE);
     if (row->kind == METRIC_COUNTER) field_put_varint(&w->points, DATA_IS_MONOTONIC, true);
@@ -171,14 +176,17 @@ size_t otlp_encode(const struct metric_page *page, struct otlp_place *at, size_t
     return count;
 }
 
+static bool is_same(const struct otlp_place *a, const struct otlp_place *b)
+{
+    return a->which == b->which && a->walk.block == b->walk.block && a->walk.at == b->walk.at;
+}
+
 void otlp_told(const struct metric_page *page, struct otlp_place from, const struct otlp_place *to, int64_t now_ms, struct last_values *last)
 {
     struct metric_sample s;
-    for (; from.which <= to->which && from.which < METRICS_COUNT; from.which++, from.walk = METRIC_WALK_BEGIN) {
-        bool is_last = from.which == to->which;
-        while (!(is_last && from.walk.block == to->walk.block && from.walk.at == to->walk.at) && metric_page_next(page, (enum metric)from.which, &from.walk, &s))
+    for (; from.which <= to->which && from.which < METRICS_COUNT; from.which++, from.walk = METRIC_WALK_BEGIN)
+        while (!is_same(&from, to) && metric_page_next(page, (enum metric)from.which, &from.walk, &s))
             last_values_told(last, (enum metric)from.which, &s, now_ms);
-    }
 }
 
 /* --- answers --- */

@@ -279,11 +279,14 @@ TEST(otlp, kinds_units_and_labels_are_told_as_the_original_tells_them)
     count_some(w, 5);
     count_some(w, 2);
     metric_observe(&w->metrics, METRIC_RPC_LATENCY, 4, LABELS(SLICE("remoting"), SLICE("x"), SLICE("y"), SLICE("true"), SLICE("success")));
+    metric_observe(&w->metrics, METRIC_GRPC_LATENCY, 250000, LABELS(SLICE("M"), SLICE("ok")));
     const char *lines = send(w);
     expect_line(lines, "rocketmq_messages_in_total|sum+|cumulative|since|cluster=C,is_system=FALSE,message_type=normal," OF "topic=T,|7\n");
     expect_line(lines, "rocketmq_message_size|histogram|cumulative|since|cluster=C,is_system=FALSE,message_type=normal," OF "topic=T,|2 of 4000: 0 2 0 0 0 0 0 \n");
     expect_line(lines, "rocketmq_pop_revive_lag|gauge|-|now|cluster=C," OF "queue_id=#3,|12\n");
     expect_line(lines, "is_long_polling=TRUE,");
+    expect_line(lines, "skylark_proxy_rpc_latency|histogram|cumulative|since|");
+    expect_line(lines, "|1 of 0.25: ");   /* counted in microseconds, told in seconds */
     assert_string_equal(w->key, "k1");
     count_some(w, 1);
     expect_line(send(w), "topic=T,|8\n");

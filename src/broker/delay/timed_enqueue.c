@@ -59,7 +59,9 @@ static bool was_delivered(const struct timed *t, const struct timed_message *m)
 
 static void count_wait(struct broker *b, const struct timed_message *m)
 {
-    metric_observe(&b->metrics, METRIC_DELAY_LATENCY, (m->out_ms - m->born_ms) / 1000, LABELS(m->real_topic, SLICE("local"), SLICE("disk")));
+    int64_t seconds = (m->out_ms - m->born_ms) / 1000;   /* whole ones, as the original counts */
+    if (seconds < 0 || seconds > INT32_MAX) seconds = seconds < 0 ? 0 : INT32_MAX;   /* what a client says when it was born may be anything */
+    metric_observe(&b->metrics, METRIC_DELAY_LATENCY, seconds * 1000000, LABELS(m->real_topic, SLICE("local"), SLICE("disk")));
 }
 
 /* As long as its slot was not taken it goes there, also when it is due already: what takes it back may be there, too. */

@@ -32,8 +32,8 @@ static const struct bean list_bean = BEAN(struct kept_locks, list_rows, NULL);
 
 static bool read_key(struct slice key, struct kept_lock *out)
 {
-    bool whole = key.n >= KEY_FIXED_BYTES && slice_split(&key, 0, &out->group) && slice_split(&key, 0, &out->topic) && slice_split(&key, 0, &out->broker);
-    if (!whole || key.n != 4) return false;
+    bool named = key.n >= KEY_FIXED_BYTES && slice_split(&key, 0, &out->group) && slice_split(&key, 0, &out->topic);
+    if (!named || !slice_split(&key, 0, &out->broker) || key.n != 4) return false;
     out->queue_id = (int32_t)get_be32(key.p);
     return true;
 }

@@ -9,7 +9,8 @@ enum { MS_OF_S = 1000, WINDOW_TICKS = 256, WINDOW_COSTS = 8 };
 static const int32_t bounds_s[] = {5, 60, 300, 900, 3600, 14400, 28800, 86400};
 enum { BOUNDS = sizeof bounds_s / sizeof *bounds_s };
 
-static const struct slice local = {(const uint8_t *)"local", 5}, disk = {(const uint8_t *)"disk", 4}, timer_topic = {(const uint8_t *)"rmq_sys_wheel_timer", 19};
+static const struct slice local = {(const uint8_t *)"local", 5}, disk = {(const uint8_t *)"disk", 4};
+static const struct slice timer_topic = {(const uint8_t *)"rmq_sys_wheel_timer", 19};
 
 static int64_t tick_of(const struct broker *b, int64_t ms) { return ms - ms % b->cfg->store.timer_tick_ms; }
 
@@ -25,7 +26,8 @@ enum step_result collect_timers(struct collector *c)
 {
     struct broker *b = c->broker;
     if (!b->timers) return STEP_OVER;
-    int64_t next = b->timer_check.queue_offset, max = store_max_offset(b->store, timer_topic, 0), lag = max > next ? max - next : 0, age_ms = lag ? -1 : 0;
+    int64_t next = b->timer_check.queue_offset, max = store_max_offset(b->store, timer_topic, 0);
+    int64_t lag = max > next ? max - next : 0, age_ms = lag ? -1 : 0;
     if (lag && !collect_age(c, timer_topic, 0, next, &age_ms)) return STEP_COLD;
     put_due(c);
     collect_put(c, METRIC_TIMER_ENQUEUE_LAG, LABELS(local, disk), lag);
