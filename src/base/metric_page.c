@@ -36,11 +36,8 @@ bool metric_is_proxys(enum metric which)
 
 int64_t metric_divisor(enum metric which)
 {
-    switch (which) {
-    case METRIC_GRPC_LATENCY:
-    case METRIC_SYNC_TIME: return 1000000;
-    default: return 1;
-    }
+    const struct metric_row *row = &metric_rows[which];
+    return row->kind == METRIC_HISTOGRAM && slice_eq(slice_text(row->unit), SLICE("_seconds")) ? 1000000 : 1;
 }
 
 size_t metric_bucket_count(enum metric which)

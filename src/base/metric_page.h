@@ -52,8 +52,7 @@ struct metric_walk {
 
 /* The next sample of a row; false: there are no more. Valid until the page is done. */
 bool metric_page_next(const struct metric_page *p, enum metric which, struct metric_walk *walk, struct metric_sample *out);
-/* By what its bounds and values are divided before they are told: 1000000 of those that are counted in
- * microseconds and told in seconds, else 1. */
+/* By what its bounds and values are divided before they are told: 1000000 of a histogram in _seconds, else 1. */
 int64_t metric_divisor(enum metric which);
 /* The bounds of a histogram and one more for what lies above; 0 for other rows. */
 size_t metric_bucket_count(enum metric which);
