@@ -117,6 +117,24 @@ TEST(leases, come_due_in_the_order_of_their_times)
     leases_done(&l);
 }
 
+/* Differences of times and of offsets do not fit into 32 bits. */
+TEST(leases, far_apart_come_due_in_their_order)
+{
+    struct leases l = LEASES_EMPTY;
+    struct lease_queue *q = leases_queue(&l, SLICE("T"), SLICE("G"), 0, true);
+    const int64_t starts[] = {2147483649, 1, 4294967298, 2}, dues[] = {2147483649 + 1000, 1000, 1ll << 50, 999};
+    const size_t order[] = {3, 1, 0, 2};
+    for (size_t i = 0; i < 4; i++) {
+        struct pop_record r = point_of(starts[i], dues[i] - 500, 500, 1);
+        EXPECT(leases_add(&l, q, &r));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        struct check_point *p = leases_take_due(&l, INT64_MAX);
+        EXPECT(p && p->start_offset == starts[order[i]] && leases_due_ms(p) == dues[order[i]]);
+    }
+    leases_done(&l);
+}
+
 TEST(leases, count_what_is_out)
 {
     struct leases l = LEASES_EMPTY;
