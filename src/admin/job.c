@@ -69,10 +69,23 @@ err_t job_read_file(struct job *j, struct slice path, struct slice *out)
     return j->read_file((const char *)job_copy(j, path).p, out);   /* which ends it with a NUL */
 }
 
-err_t job_write_file(struct job *j, struct slice path, struct slice text)
+static err_t write_file(struct job *j, struct slice path, struct slice text)
 {
     if (!j->write_file) return err_new(ERR_NOT_SUPPORTED, "files cannot be written here");
     return j->write_file((const char *)job_copy(j, path).p, text);
+}
+
+void job_write_and_end(struct job *j, struct slice path, struct slice text)
+{
+    err_t e = write_file(j, path, text);
+    if (e) {
+        job_fail(j, e);
+        return;
+    }
+    outcome_line(&j->outcome, "written");
+    outcome_text(&j->outcome, SLICE("file"), path);
+    outcome_number(&j->outcome, "bytes", (int64_t)text.n);
+    job_end(j);
 }
 
 /* --- asking --- */

@@ -84,8 +84,8 @@ struct slice job_text(struct job *j, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A file that the user named, as far as there are files. Errors: IO. */
 err_t job_read_file(struct job *j, struct slice path, struct slice *out) MUST_CHECK;
-
-err_t job_write_file(struct job *j, struct slice path, struct slice text) MUST_CHECK;
+/* Writes one, likewise, says so, and ends the job; or fails it. */
+void job_write_and_end(struct job *j, struct slice path, struct slice text);
 
 /* The request's header must stay until the answer is there; its body is copied. */
 void job_ask(struct job *j, const struct admin_broker *who, const struct request *r, const void *tag);

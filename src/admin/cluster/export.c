@@ -11,19 +11,6 @@
 
 #define FOLDER_DEFAULT SLICE("/tmp/rocketmq/export")
 
-static void write_and_end(struct job *j, struct slice path, struct slice text)
-{
-    err_t e = job_write_file(j, path, text);
-    if (e) {
-        job_fail(j, e);
-        return;
-    }
-    outcome_line(&j->outcome, "written");
-    outcome_text(&j->outcome, SLICE("file"), path);
-    outcome_number(&j->outcome, "bytes", (int64_t)text.n);
-    job_end(j);
-}
-
 static struct slice path_of(struct job *j, const char *file)
 {
     struct slice folder = slice_trim(job_param(j, "filePath"));
@@ -59,7 +46,7 @@ static void on_configs(struct job *j)
     }
     json_put_object_end(&w);
     json_put_object_end(&w);
-    write_and_end(j, path_of(j, "configs.json"), job_copy(j, buf_slice(&text)));
+    job_write_and_end(j, path_of(j, "configs.json"), job_copy(j, buf_slice(&text)));
     buf_done(&text);
 }
 
@@ -154,7 +141,7 @@ static void write_metadata(struct job *j, const struct metadata *m)
         json_put_object_end(&w);
     }
     json_put_object_end(&w);
-    write_and_end(j, path_of(j, topics && groups ? "metadata.json" : topics ? "topic.json" : "subscriptionGroup.json"),
+    job_write_and_end(j, path_of(j, topics && groups ? "metadata.json" : topics ? "topic.json" : "subscriptionGroup.json"),
                   job_copy(j, buf_slice(&text)));
     buf_done(&text);
 }
@@ -290,7 +277,7 @@ static void write_bundle(struct job *j)
     buf_put_u8(&text, '\n');
     outcome_init(&j->outcome, job_arena(j));
     if (!path.n) path = job_text(j, "skylark-bundle-%lld.json", (long long)j->now_ms);
-    write_and_end(j, path, job_copy(j, buf_slice(&text)));
+    job_write_and_end(j, path, job_copy(j, buf_slice(&text)));
     buf_done(&text);
 }
 

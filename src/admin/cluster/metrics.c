@@ -149,15 +149,7 @@ static void write_file(struct job *j)
     const struct all_metrics *all = j->state;
     struct slice folder = slice_trim(job_param(j, "filePath")), text = write_text(j, all);
     struct slice path = job_text(j, "%.*s/metrics.json", SLICE_ARG(folder.n ? folder : SLICE("/tmp/rocketmq/export")));
-    err_t e = job_write_file(j, path, text);
-    if (e) {
-        job_fail(j, e);
-        return;
-    }
-    outcome_line(&j->outcome, "written");
-    outcome_text(&j->outcome, SLICE("file"), path);
-    outcome_number(&j->outcome, "bytes", (int64_t)text.n);
-    job_end(j);
+    job_write_and_end(j, path, text);
 }
 
 /* --- who is connected: "JAVA%V5_3_3", each once --- */
