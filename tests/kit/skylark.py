@@ -49,6 +49,9 @@ def answers(port):
         return s.connect_ex((HOST, port)) == 0
 
 
+started = []   # processes of this program, for end_all()
+
+
 class Process:
     """One program with its log; started by start(), ended by stop() or kill()."""
 
@@ -59,6 +62,8 @@ class Process:
         """Without waiting until it serves."""
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **(self.env or {})})
+        if self not in started:
+            started.append(self)
 
     def start(self, seconds=30):
         self.start_unwatched()
@@ -84,6 +89,15 @@ class Process:
         except subprocess.TimeoutExpired:
             self.kill()
             return False
+
+
+def end_all():
+    """Kills whatever was started and still runs; returns its commands."""
+    left = [process for process in started if process.child.poll() is None]
+    for process in left:
+        process.kill()
+    started.clear()
+    return [" ".join(process.command) for process in left]
 
 
 class Folder:
