@@ -1,6 +1,7 @@
 #include "kit/test.h"
 
 #include "base/addr.h"
+#include "base/clamped.h"
 #include "base/log.h"
 #include "base/map.h"
 
@@ -13,6 +14,16 @@ TEST(err, context_stands_before_the_message)
     assert_string_equal(err_text(e), "open x: disk 7");
     EXPECT_EQ(err_response(e), RESPONSE_SYSTEM_ERROR);
     EXPECT_ERR(e, ERR_IO);
+}
+
+TEST(clamped, sums_and_differences_end_at_the_limits)
+{
+    EXPECT_EQ(clamped_plus(3, 4), 7);
+    EXPECT_EQ(clamped_plus(INT64_MAX, 1), INT64_MAX);
+    EXPECT_EQ(clamped_plus(INT64_MIN, -1), INT64_MIN);
+    EXPECT_EQ(clamped_minus(3, 4), -1);
+    EXPECT_EQ(clamped_minus(INT64_MIN, 1), INT64_MIN);
+    EXPECT_EQ(clamped_minus(0, INT64_MIN), INT64_MAX);
 }
 
 TEST(slice, numbers_at_the_limits_of_64_bits)

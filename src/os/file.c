@@ -352,14 +352,21 @@ static err_t write_whole(struct fs *fs, const char *path, struct slice text)
     return e;
 }
 
-err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
+/* Its name, or that it has none any more, survives a power cut. */
+static err_t sync_folder_of(struct fs *fs, const char *path)
 {
-    char fresh[PATH_MAX], old[PATH_MAX], folder[PATH_MAX];
-    if (snprintf(fresh, sizeof fresh, "%s.tmp", path) >= (int)sizeof fresh) return err_new(ERR_IO, "path too long: %s", path);
-    snprintf(old, sizeof old, "%s.bak", path);
+    char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
     if (slash) *slash = 0;
+    return fs_sync_folder(fs, slash ? folder : ".");
+}
+
+err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
+{
+    char fresh[PATH_MAX], old[PATH_MAX];
+    if (snprintf(fresh, sizeof fresh, "%s.tmp", path) >= (int)sizeof fresh) return err_new(ERR_IO, "path too long: %s", path);
+    snprintf(old, sizeof old, "%s.bak", path);
     err_t e = write_whole(fs, fresh, text);
     if (e) return e;
     e = fs_rename(fs, path, old);
@@ -368,8 +375,13 @@ err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
         e = NULL;
     }
     if (!e) e = fs_rename(fs, fresh, path);
-    if (!e) e = fs_sync_folder(fs, slash ? folder : ".");
-    return e;
+    return e ? e : sync_folder_of(fs, path);
+}
+
+err_t fs_remove_for_good(struct fs *fs, const char *path)
+{
+    err_t e = fs_remove(fs, path);
+    return e ? e : sync_folder_of(fs, path);
 }
 
 static bool is_there(struct fs *fs, const char *path)

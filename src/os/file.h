@@ -114,6 +114,8 @@ err_t fs_read_file(struct fs *fs, const char *path, size_t limit, struct buf *ou
 /* As the original keeps its configuration: the old file becomes path.bak, the new text is written to path.tmp, synced, and
  * renamed into place. Thread: worker (it syncs). */
 err_t fs_replace_file(struct fs *fs, const char *path, struct slice text) MUST_CHECK;
+/* As fs_remove, and no power cut brings it back. Thread: worker, or at start and end (it syncs). */
+err_t fs_remove_for_good(struct fs *fs, const char *path) MUST_CHECK;
 /* As fs_make_folder, and its name and those of its parents survive a power cut. Thread: worker, or at start (it syncs). */
 err_t fs_make_durable_folder(struct fs *fs, const char *path) MUST_CHECK;
 /* A folder with all that is in it. */

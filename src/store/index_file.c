@@ -1,6 +1,7 @@
 #include "store/index_file.h"
 
 #include "base/buf.h"
+#include "base/clamped.h"
 #include "codec/java_hash.h"
 
 #include <assert.h>
@@ -77,6 +78,7 @@ static err_t read_header(struct index_file *f)
     f->begin_offset = (int64_t)get_be64(p + 16);
     f->end_offset = (int64_t)get_be64(p + 24);
     f->used_slots = (int32_t)get_be32(p + 32);
+    if (f->used_slots < 0 || f->used_slots > f->shape.slots) f->used_slots = f->used_slots < 0 ? 0 : f->shape.slots;
     f->next = (int32_t)get_be32(p + 36);
     int32_t stated = f->next;
     if (f->next < FIRST_ENTRY) f->next = FIRST_ENTRY;
@@ -195,9 +197,9 @@ static struct placed *place_keys(const struct index_file *f, const struct index_
     return placed;
 }
 
-static int32_t seconds_since(int64_t begin_ms, int64_t ms)
+int32_t index_file_seconds(const struct index_file *f, int64_t store_ms)
 {
-    int64_t seconds = begin_ms > 0 ? (ms - begin_ms) / 1000 : 0;
+    int64_t seconds = f->begin_ms > 0 ? clamped_minus(store_ms, f->begin_ms) / 1000 : 0;
     return seconds < 0 ? 0 : seconds > INT32_MAX ? INT32_MAX : (int32_t)seconds;
 }
 
@@ -207,7 +209,7 @@ static void encode_entries(struct index_file *f, const struct index_key *keys, s
     for (size_t i = 0; i < n; i++, out += INDEX_ENTRY_BYTES) {
         put_be32(out, keys[i].hash);
         put_be64(out + 4, (uint64_t)keys[i].log_offset);
-        put_be32(out + 12, (uint32_t)seconds_since(f->begin_ms, keys[i].store_ms));
+        put_be32(out + 12, (uint32_t)index_file_seconds(f, keys[i].store_ms));
         if (f->next + (int32_t)i != FIRST_ENTRY) continue;   /* the first of all sets what the others count from */
         f->begin_ms = keys[i].store_ms;
         f->begin_offset = keys[i].log_offset;
@@ -303,7 +305,7 @@ bool index_file_times_fit(const struct index_file *f)
 {
     if (f->doubtful || f->next <= FIRST_ENTRY + 1) return true;   /* the first counts from where the file before ended */
     int32_t last = (int32_t)get_be32(f->bytes + entry_at(f->shape, f->next - 1) + 12);
-    return f->begin_ms > 0 && f->begin_ms <= f->end_ms && seconds_since(f->begin_ms, f->end_ms) == last;
+    return f->begin_ms > 0 && f->begin_ms <= f->end_ms && index_file_seconds(f, f->end_ms) == last;
 }
 
 /* An entry may lie in two sectors, of which the disk has the second alone: the first was written before the entry was, and not again. A hash
@@ -365,7 +367,7 @@ size_t index_file_find(const struct index_file *f, uint32_t hash, int64_t begin_
     while (number > 0 && found < max) {
         const uint8_t *p = f->bytes + entry_at(f->shape, number);
         int32_t seconds = (int32_t)get_be32(p + 12), before = (int32_t)get_be32(p + 16);
-        int64_t ms = f->begin_ms + (int64_t)seconds * 1000;
+        int64_t ms = clamped_plus(f->begin_ms, (int64_t)seconds * 1000);
         if (seconds < 0) break;
         if (get_be32(p) == hash && ms >= begin_ms && ms <= end_ms) out[found++] = (int64_t)get_be64(p + 4);
         if (ms < begin_ms || before >= number) break;   /* a chain only leads to older entries */

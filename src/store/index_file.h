@@ -71,6 +71,9 @@ static inline int64_t index_file_offset(const struct index_file *f, int32_t numb
     return (int64_t)get_be64(f->bytes + INDEX_HEADER_BYTES + (int64_t)f->shape.slots * INDEX_SLOT_BYTES +
                              (int64_t)number * INDEX_ENTRY_BYTES + 4);
 }
+
+/* What an entry of a record with that store time says of its time: whole seconds since begin_ms, 0 as long as that is not known. */
+int32_t index_file_seconds(const struct index_file *f, int64_t store_ms);
 /* The times of the header are those that the entries count from and end with. */
 bool index_file_times_fit(const struct index_file *f);
 /* After a power cut, or when the header is in doubt: keeps the entries up to the first that cannot be, and makes the slots anew from them. */

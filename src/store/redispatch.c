@@ -1,5 +1,6 @@
 #include "store/redispatch.h"
 
+#include "base/clamped.h"
 #include "codec/java_hash.h"
 #include "codec/lmq.h"
 #include "codec/properties.h"
@@ -9,7 +10,7 @@ int64_t redispatch_tag_hash(const struct message *m, const struct delay_levels *
     int64_t level;
     bool scheduled = slice_eq(m->topic, SLICE(DELAY_LEVELS_TOPIC));
     if (scheduled && slice_to_i64(properties_get(m->properties, SLICE("DELAY")), &level) && level > 0)
-        return m->store_ms + delay_levels_ms(levels, level);
+        return clamped_plus(m->store_ms, delay_levels_ms(levels, level));
     return tags_hash(properties_get(m->properties, SLICE("TAGS")));
 }
 

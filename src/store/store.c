@@ -270,9 +270,9 @@ static void stop_timers(struct store *s)
 static err_t remove_abort(struct store *s)
 {
     char *path = path_in(s->options.root, "abort");
-    err_t e = fs_remove(s->fs, path);
+    err_t e = fs_remove_for_good(s->fs, path);
     free(path);
-    return e ? e : fs_sync_folder(s->fs, s->options.root);
+    return e;
 }
 
 err_t store_close(struct store *s)

@@ -32,21 +32,15 @@ static bool is_key_of(const struct message *m, uint32_t hash)
     return false;
 }
 
-static int32_t seconds_of(const struct index_file *f, int64_t store_ms)
-{
-    int64_t seconds = f->begin_ms > 0 ? (store_ms - f->begin_ms) / 1000 : 0;
-    return seconds < 0 ? 0 : seconds > INT32_MAX ? INT32_MAX : (int32_t)seconds;
-}
-
 /* The first entry counts from where the file before this one ended. */
 static void check_record(struct index_check *ic, int32_t number, const struct log_step *step)
 {
     const uint8_t *p = ic->f->bytes + entry_at(ic->f, number);
     if (!is_key_of(&step->message, get_be32(p)))
         WRONG(ic, entry_at(ic->f, number), ignored, "entry %d has the hash of no key of its record at %lld", number, (long long)step->at);
-    if (number > 1 && get_be32(p + 12) != (uint32_t)seconds_of(ic->f, step->message.store_ms))
+    if (number > 1 && get_be32(p + 12) != (uint32_t)index_file_seconds(ic->f, step->message.store_ms))
         WRONG(ic, entry_at(ic->f, number), "may not find its record by that key in a span of time", "entry %d says %u seconds, its record %d", number,
-              get_be32(p + 12), seconds_of(ic->f, step->message.store_ms));
+              get_be32(p + 12), index_file_seconds(ic->f, step->message.store_ms));
 }
 
 static void check_entry(struct index_check *ic, int32_t number)
@@ -79,14 +73,15 @@ static void check_slots(struct index_check *ic)
         if (number == ic->newest[i] || (ic->level == NOTE && number >= f->next)) continue;
         WRONG(ic, at, "may not find the keys of this slot", "slot %d names entry %d, its newest is %d", i, number, ic->newest[i]);
     }
-    if (used != f->used_slots) WRONG(ic, 32, "does not need the number", "the header counts %d slots that are used, there are %d", f->used_slots, used);
+    int32_t stated = (int32_t)get_be32(f->bytes + 32);
+    if (used != stated) WRONG(ic, 32, "does not need the number", "the header counts %d slots that are used, there are %d", stated, used);
 }
 
 static void check_header(struct index_check *ic)
 {
     const struct index_file *f = ic->f;
     int32_t next = (int32_t)get_be32(f->bytes + 36), last = f->next - 1;
-    if (next != f->next) WRONG(ic, 36, "takes the nearest number that can be", "the header counts %d entries, %d is the most", next - 1, f->shape.entries - 1);
+    if (next != f->next) WRONG(ic, 36, "takes the nearest number that can be", "the header counts %lld entries, %d is the most", (long long)next - 1, f->shape.entries - 1);
     if (f->begin_ms > f->end_ms) WRONG(ic, 0, "may pass over the file", "it begins at %lld and ends at %lld", (long long)f->begin_ms, (long long)f->end_ms);
     if (last < 1) return;
     if (index_file_offset(f, 1) != f->begin_offset)

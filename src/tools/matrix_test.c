@@ -257,6 +257,57 @@ TEST(matrix, a_bit_of_any_byte_of_an_index_header_costs_no_key_of_the_newest_fil
         }
 }
 
+/* --- numbers at their limits --- */
+
+static void write_at(struct tools_fixture *t, const char *path, int64_t at, const void *bytes, size_t n)
+{
+    struct file *f;
+    EXPECT_OK(fs_open(t->options.fs, path, FILE_WRITE, &f));
+    EXPECT_OK(file_write_at(f, at, bytes, n));
+    file_close(f);
+}
+
+/* The largest or the smallest number in each place of an index file's header that is `marked`, and in the store times of all records. */
+static void try_limits(unsigned marked, bool largest)
+{
+    static const struct { int64_t at; size_t bytes; } fields[] = {{0, 8}, {8, 8}, {16, 8}, {24, 8}, {32, 4}, {36, 4}};
+    enum { FIELDS = 6, STORE_TIME_AT = 56 };
+    uint8_t number[8], other[8];
+    char name[32] = "", path[64];
+    struct tools_fixture *t = tools_fixture_new(false);
+    put_be64(number, largest ? INT64_MAX : (uint64_t)INT64_MIN);
+    put_be64(other, largest ? (uint64_t)INT64_MIN : INT64_MAX);
+    EXPECT_OK(fs_list(t->options.fs, "/store/index", last_name, name));
+    snprintf(path, sizeof path, "/store/index/%s", name);
+    for (int i = 0; i < FIELDS; i++)
+        if (marked >> i & 1) write_at(t, path, fields[i].at, number, fields[i].bytes);
+    for (int i = 0; i < FIXTURE_MESSAGES && marked >> FIELDS & 1; i++) {
+        int64_t at = t->places[i].log_offset;
+        snprintf(path, sizeof path, "/store/commitlog/%020lld", (long long)(at / FIXTURE_LOG_BYTES * FIXTURE_LOG_BYTES));
+        write_at(t, path, at % FIXTURE_LOG_BYTES + STORE_TIME_AT, other, 8);
+    }
+    struct place p = {largest ? "largest numbers" : "smallest numbers", "index and records", marked, 0, false, CLEAN};
+    expect_verdict(&p, t, true);
+    store_fixture_open(t->s);
+    struct appended next;
+    struct message m = store_fixture_message("TopicA", 0, "to be found");
+    m.properties = SLICE("KEYS\1a b c d e f g h i j\2");
+    EXPECT_OK(store_fixture_try(t->s, &m, &next));
+    fake_tasks_settle(&t->s->tasks);
+    find(t, "TopicA", "U0");
+    for (int i = 0; i < FIXTURE_MESSAGES; i++)
+        if (!tools_fixture_serves(t, i)) fail_at(&p, t, "a message is not served");
+    tools_fixture_free(t);
+}
+
+TEST(matrix, numbers_at_their_limits_in_index_and_records_are_told_and_cost_no_message)
+{
+    for (unsigned marked = 1; marked < 1 << 7; marked++) {
+        try_limits(marked, false);
+        try_limits(marked, true);
+    }
+}
+
 TEST(matrix, a_bit_of_any_field_of_an_index_entry_or_slot_costs_no_message_and_no_new_key)
 {
     for (int64_t byte = 0; byte < 20; byte++)

@@ -1,6 +1,7 @@
 /* startMonitoring: rounds of looking at all groups, for what waits too long and for members that do not get on.
  * Facts    docs/protocol/mqadmin.md 3 (what mqadmin's rounds look at, and after how long it speaks up) */
 #include "admin/group/group.h"
+#include "base/clamped.h"
 #include "codec/body_running.h"
 
 #include <stdlib.h>
@@ -61,9 +62,9 @@ static void put_finding(struct watch *w, const struct watched_member *m, const s
 static void look_at_queue(struct job *j, struct watch *w, const struct watched_member *m, const struct client_queue *q, bool orderly)
 {
     const struct client_queue_state *s = &q->state;
-    int64_t idle = j->now_ms - s->last_consume_ms;
+    int64_t idle = clamped_minus(j->now_ms, s->last_consume_ms);
     if (orderly && !s->locked)
-        put_finding(w, m, &q->queue, job_text(j, "has not got the queue's lock for %lld ms", (long long)(j->now_ms - s->last_lock_ms)));
+        put_finding(w, m, &q->queue, job_text(j, "has not got the queue's lock for %lld ms", (long long)clamped_minus(j->now_ms, s->last_lock_ms)));
     else if (orderly && s->dropped && s->try_unlock_times > 0)
         put_finding(w, m, &q->queue, job_text(j, "did not give the queue's lock back, %lld tries", (long long)s->try_unlock_times));
     else if (!orderly && idle > STUCK_MS && s->cached > 0)
@@ -94,7 +95,7 @@ static bool is_settled(const struct job *j, const struct client_running *info)
 {
     int64_t started = 0;
     return slice_eq(property(info, "PROP_CONSUME_TYPE"), SLICE("CONSUME_PASSIVELY")) &&
-           slice_to_i64(property(info, "PROP_CONSUMER_START_TIMESTAMP"), &started) && j->now_ms - started > STARTING_MS;
+           slice_to_i64(property(info, "PROP_CONSUMER_START_TIMESTAMP"), &started) && clamped_minus(j->now_ms, started) > STARTING_MS;
 }
 
 /* Members of a group stand together; each is compared with the group's first. */

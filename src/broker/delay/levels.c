@@ -3,6 +3,7 @@
 #include "broker/delay/came.h"
 #include "broker/intake/due.h"
 
+#include "base/clamped.h"
 #include "base/log.h"
 
 #include <assert.h>
@@ -298,7 +299,7 @@ static void wait_for(struct level *v, const struct store_entry *entry)
 {
     struct broker *b = v->levels->broker;
     tasks_refresh(b->tasks);
-    int64_t wait_ms = entry->tag_hash - tasks_wall_ms(b->tasks), most_ms = delay_levels_ms(&b->delay_levels, v->number);
+    int64_t wait_ms = clamped_minus(entry->tag_hash, tasks_wall_ms(b->tasks)), most_ms = delay_levels_ms(&b->delay_levels, v->number);
     v->state = LEVEL_WAITS;
     v->next = entry->queue_offset;
     if (v->due_offset == entry->queue_offset) return;   /* as it was */
@@ -401,7 +402,7 @@ static int64_t next_wake(const struct levels *l)
         if (v->failed >= 0) continue;
         if (v->state == LEVEL_LOOK) ms = l->on_their_way < ON_THEIR_WAY_MAX ? 0 : -1;   /* else an answer wakes it */
         if (v->state == LEVEL_REFUSED) ms = v->retry_mono_ms - now;
-        if (v->state == LEVEL_WAITS) ms = smaller(smaller(v->due_mono_ms - now, v->due_ms - wall), LOOK_AGAIN_MS);
+        if (v->state == LEVEL_WAITS) ms = smaller(smaller(v->due_mono_ms - now, clamped_minus(v->due_ms, wall)), LOOK_AGAIN_MS);
         if (v->state == LEVEL_REFUSED || v->state == LEVEL_WAITS) ms = ms > 0 ? ms : 0;
         if (ms >= 0 && (soonest < 0 || ms < soonest)) soonest = ms;
     }

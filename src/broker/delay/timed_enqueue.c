@@ -1,5 +1,6 @@
 #include "broker/delay/timed_state.h"
 
+#include "base/clamped.h"
 #include "base/log.h"
 #include "codec/java_hash.h"
 #include "codec/properties.h"
@@ -59,7 +60,7 @@ static bool was_delivered(const struct timed *t, const struct timed_message *m)
 
 static void count_wait(struct broker *b, const struct timed_message *m)
 {
-    int64_t seconds = (m->out_ms - m->born_ms) / 1000;   /* whole ones, as the original counts */
+    int64_t seconds = clamped_minus(m->out_ms, m->born_ms) / 1000;   /* whole ones, as the original counts */
     if (seconds < 0 || seconds > INT32_MAX) seconds = seconds < 0 ? 0 : INT32_MAX;   /* what a client says when it was born may be anything */
     metric_observe(&b->metrics, METRIC_DELAY_LATENCY, seconds * 1000000, LABELS(m->real_topic, SLICE("local"), SLICE("disk")));
 }

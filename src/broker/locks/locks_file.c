@@ -1,6 +1,7 @@
 /* Locks over a clean stop. */
 #include "broker/locks/locks_state.h"
 
+#include "base/clamped.h"
 #include "base/log.h"
 #include "codec/bean.h"
 
@@ -66,7 +67,7 @@ err_t locks_save(const struct locks *l, struct fs *fs, const char *path)
 static void take_back(struct locks *l, const struct kept_lock *k)
 {
     struct message_queue q = {.topic = k->topic, .broker = k->broker, .queue_id = k->queue_id};
-    int64_t silent_ms = tasks_wall_ms(l->tasks) - k->seen_ms;
+    int64_t silent_ms = clamped_minus(tasks_wall_ms(l->tasks), k->seen_ms);
     if (silent_ms < 0) silent_ms = 0;   /* the clock was set back */
     if (silent_ms > LOCK_LIVES_MS || !k->client_id.n || !locks_take(l, k->group, &q, k->client_id)) return;
     locks_age(l, k->group, &q, silent_ms);
@@ -93,7 +94,7 @@ void locks_load(struct locks *l, struct fs *fs, const char *path)
     if (!e) e = read_all(l, buf_slice(&text));
     if (e) log_warn("lock.not_kept path=\"%s\" why=\"%s\" text=\"clients lock anew\"", path, err_text(e));
     err_free(e);
-    gone = fs_remove(fs, path);   /* after a kill nobody knows who has locked what since */
+    gone = fs_remove_for_good(fs, path);   /* after a kill or a power cut nobody knows who has locked what since */
     err_drop(gone, "locks that are too old are not taken back");
     buf_done(&text);
 }

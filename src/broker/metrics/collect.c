@@ -1,5 +1,6 @@
 #include "broker/metrics/collect.h"
 
+#include "base/clamped.h"
 #include "codec/record.h"
 #include "meta/names.h"
 
@@ -89,7 +90,7 @@ static enum step_result put_gauges(struct collector *c)
 bool collect_age(struct collector *c, struct slice topic, int32_t queue_id, int64_t queue_offset, int64_t *out)
 {
     struct broker *b = c->broker;
-    int64_t ms = store_time_of(b->store, topic, queue_id, queue_offset), age_ms = tasks_wall_ms(b->tasks) - ms;
+    int64_t ms = store_time_of(b->store, topic, queue_id, queue_offset), age_ms = clamped_minus(tasks_wall_ms(b->tasks), ms);
     if (ms > 0) *out = age_ms > 0 ? age_ms : 0;
     return ms > 0 || !store_is_cold(b->store);
 }
@@ -114,7 +115,7 @@ static enum step_result put_oldest(struct collector *c)
     struct pinned record = {.release = NULL};
     if (store_log_max(b->store) == store_log_min(b->store)) return STEP_OVER;
     err_t e = store_record_at(b->store, store_log_min(b->store), &record);
-    if (!e) collect_put(c, METRIC_RESERVE_TIME, on_disk, tasks_wall_ms(b->tasks) - record_store_ms(record.bytes.p));
+    if (!e) collect_put(c, METRIC_RESERVE_TIME, on_disk, clamped_minus(tasks_wall_ms(b->tasks), record_store_ms(record.bytes.p)));
     err_drop(e, "what is not known is left out");
     pin_release(&record);
     return store_is_cold(b->store) ? STEP_COLD : STEP_OVER;

@@ -1,6 +1,7 @@
 /* How far groups are, by topic: of each that has committed an offset. Facts: docs/protocol/semantics.md 13 */
 #include "broker/metrics/collect.h"
 
+#include "base/clamped.h"
 #include "broker/intake/traffic.h"
 #include "codec/pop_info.h"
 #include "meta/names.h"
@@ -107,7 +108,7 @@ static enum step_result add_topic(struct collector *c, struct slice topic, struc
 
 /* --- a topic and a group --- */
 
-static int64_t age_of(const struct collector *c, int64_t ms) { return ms ? tasks_wall_ms(c->broker->tasks) - ms : 0; }
+static int64_t age_of(const struct collector *c, int64_t ms) { return ms ? clamped_minus(tasks_wall_ms(c->broker->tasks), ms) : 0; }
 
 /* All five have the same labels. */
 static void put_lines(struct collector *c, const struct lag_sum *sum, struct slice labels)

@@ -2,6 +2,7 @@
 #include "broker/handlers.h"
 #include "broker/transaction/transaction.h"
 
+#include "base/clamped.h"
 #include "base/log.h"
 #include "codec/message_id.h"
 #include "codec/record.h"
@@ -217,7 +218,7 @@ void checks_ask(struct transactions *t, struct half *half)
 static enum deed deed_for(struct transactions *t, const struct half *half)
 {
     const struct config *cfg = t->broker->cfg;
-    int64_t age_ms = tasks_wall_ms(t->broker->tasks) - half->born_ms;
+    int64_t age_ms = clamped_minus(tasks_wall_ms(t->broker->tasks), half->born_ms);
     int64_t immune_ms = half->immunity_ms >= 0 ? half->immunity_ms : cfg->broker.transaction_timeout_ms;
     if (half->checks >= cfg->broker.transaction_check_max || age_ms > cfg->store.clean_reserved_hours * HOUR_MS) return GIVE_UP;
     if (age_ms > immune_ms || age_ms < 0) return ASK;   /* the clock of a producer may be ahead of ours */

@@ -3,6 +3,7 @@
 #include "broker/intake/put.h"
 #include "broker/transaction/transaction.h"
 
+#include "base/clamped.h"
 #include "base/log.h"
 #include "codec/record.h"
 
@@ -24,7 +25,8 @@ static void count_end(struct transactions *t, const struct ending *end)
 {
     const struct slice topic = slice_of(end->topic, end->topic_bytes);
     metric_count(&t->broker->metrics, end->commits ? METRIC_COMMITS : METRIC_ROLLBACKS, 1, &topic);
-    if (end->commits) metric_observe(&t->broker->metrics, METRIC_FINISH_LATENCY, (tasks_wall_ms(t->broker->tasks) - end->born_ms) / 1000, &topic);
+    int64_t age_ms = clamped_minus(tasks_wall_ms(t->broker->tasks), end->born_ms);
+    if (end->commits) metric_observe(&t->broker->metrics, METRIC_FINISH_LATENCY, age_ms / 1000, &topic);
 }
 
 static err_t find_record(struct broker *b, int64_t log_offset, struct pinned *record, struct message *m, struct half_facts *facts)
@@ -38,7 +40,7 @@ static err_t find_record(struct broker *b, int64_t log_offset, struct pinned *re
 
 static err_t check(struct broker *b, const struct end_transaction_header *h, const struct message *m, const struct half_facts *facts)
 {
-    int64_t age_ms = tasks_wall_ms(b->tasks) - m->born_ms;
+    int64_t age_ms = clamped_minus(tasks_wall_ms(b->tasks), m->born_ms);
     if (!h->from_transaction_check && half_is_late(facts, age_ms, b->cfg->broker.transaction_timeout_ms))
         return err_new(ERR_ILLEGAL_OPERATION, "the time that CHECK_IMMUNITY_TIME_IN_SECONDS gave is over, the producer will be asked");
     if (!slice_eq(facts->group, h->producer_group)) return err_new(ERR_REFUSED, "The producer group wrong");

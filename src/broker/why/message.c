@@ -1,5 +1,6 @@
 /* Where is a message, and why did a group not get it? (90012; docs/protocol/why.md) */
 #include "broker/handlers.h"
+#include "base/clamped.h"
 #include "broker/why/verdict.h"
 #include "codec/properties.h"
 #include "codec/record.h"
@@ -70,7 +71,7 @@ static int64_t number_of(const struct message *m, struct slice name)
 
 static int64_t due_of(const struct quest *q, enum place place, const struct message *m)
 {
-    if (place == ON_A_LEVEL) return m->store_ms + delay_levels_ms(&q->broker->delay_levels, number_of(m, SLICE("DELAY")));
+    if (place == ON_A_LEVEL) return clamped_plus(m->store_ms, delay_levels_ms(&q->broker->delay_levels, number_of(m, SLICE("DELAY"))));
     return place == IN_THE_WHEEL ? number_of(m, SLICE("TIMER_OUT_MS")) : 0;
 }
 
@@ -107,7 +108,7 @@ static const char *time_text(int64_t ms, char out[32])
 static void tell_waiting(struct quest *q, const struct message *m)
 {
     char text[32];
-    int64_t due_ms = due_of(q, q->where, m), left_ms = due_ms - tasks_wall_ms(q->broker->tasks);
+    int64_t due_ms = due_of(q, q->where, m), left_ms = clamped_minus(due_ms, tasks_wall_ms(q->broker->tasks));
     answer_fact(&q->answer, "dueTimestamp", "%lld", (long long)due_ms);
     if (left_ms > 0)
         answer_say(&q->answer, "it waits until %s, %lld s from now, for topic %.*s", time_text(due_ms, text), (long long)left_ms / 1000,

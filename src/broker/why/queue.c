@@ -1,5 +1,6 @@
 /* Why does a queue not move? (90011; docs/protocol/why.md) */
 #include "broker/handlers.h"
+#include "base/clamped.h"
 #include "broker/why/verdict.h"
 #include "codec/record.h"
 #include "rpc/reply.h"
@@ -132,7 +133,7 @@ static bool what_comes_next(const struct question *q, struct answer_text *a)
         err_free(e);
         return !store_is_cold(store);
     }
-    answer_fact(a, "lagMs", "%lld", (long long)(tasks_wall_ms(q->b->tasks) - record_store_ms(record.bytes.p)));
+    answer_fact(a, "lagMs", "%lld", (long long)(clamped_minus(tasks_wall_ms(q->b->tasks), record_store_ms(record.bytes.p))));
     if (record_read(record.bytes, &m) == RECORD_WHOLE) verdict_tell(q->b, q->h->consumer_group, q->h->topic, &m, a);
     pin_release(&record);
     return true;
