@@ -40,6 +40,12 @@ static inline void buf_put_u8(struct buf *b, uint8_t v) { *buf_take(b, 1) = v; }
 static inline void buf_put_be16(struct buf *b, uint16_t v) { put_be16(buf_take(b, 2), v); }
 static inline void buf_put_be32(struct buf *b, uint32_t v) { put_be32(buf_take(b, 4), v); }
 static inline void buf_put_be64(struct buf *b, uint64_t v) { put_be64(buf_take(b, 8), v); }
+/* Length u32, bytes: a part of a key that does not run together with the next, whatever bytes it has. */
+static inline void buf_put_counted(struct buf *b, struct slice s)
+{
+    buf_put_be32(b, (uint32_t)s.n);
+    buf_put_slice(b, s);
+}
 
 /* malloc, calloc and strdup that end the process when memory is short. */
 void *must_alloc(size_t n);

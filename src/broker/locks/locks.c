@@ -14,16 +14,12 @@ static void free_lock(void *lock)
 
 void locks_done(struct locks *l) { map_done_with(&l->queues, free_lock); }
 
-/* Names end with a zero byte, which no name holds. */
 static struct buf make_key(struct slice group, const struct message_queue *q)
 {
     struct buf key = BUF_EMPTY;
-    buf_put_slice(&key, group);
-    buf_put_u8(&key, 0);
-    buf_put_slice(&key, q->topic);
-    buf_put_u8(&key, 0);
-    buf_put_slice(&key, q->broker);
-    buf_put_u8(&key, 0);
+    buf_put_counted(&key, group);
+    buf_put_counted(&key, q->topic);
+    buf_put_counted(&key, q->broker);
     buf_put_be32(&key, (uint32_t)q->queue_id);
     return key;
 }
@@ -78,10 +74,13 @@ void locks_age(struct locks *l, struct slice group, const struct message_queue *
 
 bool locks_any(const struct locks *l, struct slice group)
 {
+    struct buf start = BUF_EMPTY;
+    buf_put_counted(&start, group);
     const struct map_entry *e;
-    for (size_t at = 0; (e = map_next(&l->queues, &at));)
-        if (e->key.n > group.n && !e->key.p[group.n] && slice_starts(e->key, group) && !is_expired(l, e->value)) return true;
-    return false;
+    bool found = false;
+    for (size_t at = 0; !found && (e = map_next(&l->queues, &at));) found = slice_starts(e->key, buf_slice(&start)) && !is_expired(l, e->value);
+    buf_done(&start);
+    return found;
 }
 
 void locks_release(struct locks *l, struct slice group, const struct message_queue *q, struct slice client_id)

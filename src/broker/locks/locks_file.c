@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { FILE_BYTES_MAX = 64 << 20, KEY_FIXED_BYTES = 7 };   /* three marks and a number */
+enum { FILE_BYTES_MAX = 64 << 20 };
 
 struct kept_lock {
     struct slice broker, client_id, group;
@@ -31,12 +31,14 @@ static const struct bean list_bean = BEAN(struct kept_locks, list_rows, NULL);
 
 /* --- saving --- */
 
-static bool read_key(struct slice key, struct kept_lock *out)
+static void read_key(struct slice key, struct kept_lock *out)
 {
-    bool named = key.n >= KEY_FIXED_BYTES && slice_split(&key, 0, &out->group) && slice_split(&key, 0, &out->topic);
-    if (!named || !slice_split(&key, 0, &out->broker) || key.n != 4) return false;
+    struct slice *const names[] = {&out->group, &out->topic, &out->broker};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        *names[i] = slice_of(key.p + 4, get_be32(key.p));
+        key = slice_of(names[i]->p + names[i]->n, key.n - 4 - names[i]->n);
+    }
     out->queue_id = (int32_t)get_be32(key.p);
-    return true;
 }
 
 err_t locks_save(const struct locks *l, struct fs *fs, const char *path)
@@ -50,7 +52,8 @@ err_t locks_save(const struct locks *l, struct fs *fs, const char *path)
         const struct queue_lock *lock = e->value;
         struct kept_lock *k = &all.locks.items[all.locks.count];
         int64_t silent_ms = now_ms - lock->taken_ms;
-        if (silent_ms > LOCK_LIVES_MS || !read_key(e->key, k)) continue;
+        if (silent_ms > LOCK_LIVES_MS) continue;
+        read_key(e->key, k);
         k->client_id = slice_text(lock->client_id);
         k->seen_ms = wall_ms - silent_ms;
         all.locks.count++;

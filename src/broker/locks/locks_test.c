@@ -62,6 +62,10 @@ TEST(locks, group_and_topic_are_two_names)
     start(&f);
     EXPECT(take(&f, "ab", "c", 0, "one"));
     EXPECT(take(&f, "a", "bc", 0, "two"));
+    struct message_queue q = {.topic = SLICE("b"), .broker = SLICE("b"), .queue_id = 0};
+    EXPECT(locks_take(&f.locks, SLICE("G\0T"), &q, SLICE("one")));   /* any byte may come in a text of JSON */
+    q.topic = SLICE("T\0b");
+    EXPECT(locks_take(&f.locks, SLICE("G"), &q, SLICE("two")));
     stop(&f);
 }
 

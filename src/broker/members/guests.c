@@ -5,8 +5,7 @@
 static struct buf key_of(struct slice group, struct slice client_id)
 {
     struct buf key = BUF_EMPTY;
-    buf_put_slice(&key, group);
-    buf_put_u8(&key, 0);
+    buf_put_counted(&key, group);
     buf_put_slice(&key, client_id);
     return key;
 }
