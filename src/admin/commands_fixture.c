@@ -37,6 +37,9 @@ static const struct add_perm_reply_header added = {.add_topic_count = 8};
 static const struct send_reply_header sent = {.msg_id = SLICE("0A0000020000000100000000000000FF"), .queue_id = 2, .queue_offset = 5};
 static const struct offset_reply_header begins = {.offset = 9};
 static const struct pull_reply_header pulled = {.next_begin_offset = 10, .min_offset = 8, .max_offset = 10};
+static const struct controller_metadata_header leads = {.group = SLICE("group1"), .leader_id = SLICE("n0"), .leader_address = SLICE("10.0.0.2:1"),
+                                                         .peers = SLICE("n0:10.0.0.2:1;n1:10.0.0.4:1")};
+static const struct elect_master_reply_header elected = {.master_address = SLICE("10.0.0.5:1"), .master_epoch = 4, .sync_state_set_epoch = 6};
 static const struct recall_reply_header recalled = {.msg_id = SLICE("KEY1")};
 
 static uint8_t record_bytes[512], letter_bytes[512];
@@ -134,6 +137,17 @@ const struct line world_broker[] = {
     {REQUEST_CHECK_ROCKSDB_CQ_WRITE_PROGRESS, 0, "{\"checkStatus\":2}"},
     {REQUEST_EXPORT_ROCKSDB_CONFIG_TO_JSON, 0, ""},
     {REQUEST_GET_SYSTEM_TOPIC_LIST_FROM_BROKER, 0, "{\"topicList\":[\"a\",\"C\"]}"},
+    {REQUEST_CONTROLLER_GET_METADATA_INFO, 0, "", &controller_metadata_kind, &leads},
+    {REQUEST_GET_CONTROLLER_CONFIG, 0, "controllerType=DLedger\n"},
+    {REQUEST_UPDATE_CONTROLLER_CONFIG, 0, ""},
+    {REQUEST_CONTROLLER_GET_SYNC_STATE_DATA, 0, "{\"replicasInfoTable\":{\"a\":{\"inSyncReplicas\":[{\"alive\":true,\"brokerAddress\":\"10.0.0.5:1\",\"brokerId\":2,"
+                                                "\"brokerName\":\"a\"}],\"masterAddress\":\"10.0.0.5:1\",\"masterBrokerId\":2,\"masterEpoch\":4,\"notInSyncReplicas\":[{"
+                                                "\"alive\":false,\"brokerAddress\":\"10.0.0.6:1\",\"brokerId\":1,\"brokerName\":\"a\"}],\"syncStateSetEpoch\":6}}}"},
+    {REQUEST_CONTROLLER_ELECT_MASTER, 0, "{\"brokerMemberGroup\":{\"brokerAddrs\":{1:\"10.0.0.6:1\",2:\"10.0.0.5:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"},\"syncStateSet\":[2]}",
+     &elect_master_reply_kind, &elected},
+    {REQUEST_CLEAN_BROKER_DATA, 0, ""},
+    {REQUEST_ADD_BROKER, 0, ""},
+    {REQUEST_REMOVE_BROKER, 0, ""},
     {REQUEST_CONSUME_MESSAGE_DIRECTLY, 0, "{\"autoCommit\":true,\"consumeResult\":\"CR_SUCCESS\",\"order\":false,\"spentTimeMills\":12}"},
     {0},
 };

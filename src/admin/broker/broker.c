@@ -39,3 +39,19 @@ struct slice kv_value(const struct kv_table *t, const char *key)
         if (slice_eq(t->pairs.items[i].key, slice_text(key))) return t->pairs.items[i].value;
     return (struct slice){NULL, 0};
 }
+
+/* Values are read with escapes: a backslash is doubled. */
+struct slice broker_property_line(struct job *j)
+{
+    struct slice key = slice_trim(job_param(j, "key")), value = slice_trim(job_param(j, "value"));
+    struct buf line = BUF_EMPTY;
+    buf_printf(&line, "%.*s=", SLICE_ARG(key));
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] == '\\') buf_put_u8(&line, '\\');
+        buf_put_u8(&line, value.p[i]);
+    }
+    buf_put_u8(&line, '\n');
+    struct slice kept = job_copy(j, buf_slice(&line));
+    buf_done(&line);
+    return kept;
+}

@@ -13,6 +13,8 @@
 void broker_end_changes(struct job *j, const char *done);
 /* "key=value" lines into rows (name, key, value). */
 void broker_put_properties(struct job *j, struct table *t, struct slice name, struct slice text);
+/* The params "key" and "value" as a line of properties. */
+struct slice broker_property_line(struct job *j);
 /* The value of a runtime key, p NULL when it is not there. */
 struct slice kv_value(const struct kv_table *t, const char *key);
 /* The first of several numbers, "12.5 3.0 1.0"; a whole number. 0 when it is not there, or none. */

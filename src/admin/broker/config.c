@@ -125,25 +125,9 @@ static const struct param diff_params[] = {{"cluster", NULL, PARAM_VALUE, "CLUST
 
 static void on_set(struct job *j) { broker_end_changes(j, "it is set"); }
 
-/* Values are read with escapes: a backslash is doubled. */
-static struct slice property_line(struct job *j)
-{
-    struct slice key = slice_trim(job_param(j, "key")), value = slice_trim(job_param(j, "value"));
-    struct buf line = BUF_EMPTY;
-    buf_printf(&line, "%.*s=", SLICE_ARG(key));
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '\\') buf_put_u8(&line, '\\');
-        buf_put_u8(&line, value.p[i]);
-    }
-    buf_put_u8(&line, '\n');
-    struct slice kept = job_copy(j, buf_slice(&line));
-    buf_done(&line);
-    return kept;
-}
-
 static void ask_set(struct job *j)
 {
-    struct request r = {.code = REQUEST_UPDATE_BROKER_CONFIG, .body = property_line(j)};
+    struct request r = {.code = REQUEST_UPDATE_BROKER_CONFIG, .body = broker_property_line(j)};
     job_ask_all(j, &r, on_set);
 }
 
@@ -208,7 +192,7 @@ static void ask_names(struct job *j, const struct request *r)
 
 static void set_names_config(struct job *j)
 {
-    struct request r = {.code = REQUEST_UPDATE_NAMESRV_CONFIG, .body = property_line(j)};
+    struct request r = {.code = REQUEST_UPDATE_NAMESRV_CONFIG, .body = broker_property_line(j)};
     ask_names(j, &r);
 }
 

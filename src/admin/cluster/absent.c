@@ -2,8 +2,6 @@
 #include "admin/command.h"
 
 #define NO_ACCOUNTS "Skylark has no accounts and permissions of its own yet"
-#define NO_CONTROLLER "Skylark has no controller and no replicas yet"
-#define NO_CONTAINER "Skylark has no broker container: 'skylark broker' starts one broker"
 #define NO_STATIC "Skylark has no static topics"
 
 const struct command absent_commands[] = {
@@ -19,14 +17,6 @@ const struct command absent_commands[] = {
     {.name = "getAcl", .absent = NO_ACCOUNTS},
     {.name = "listAcl", .absent = NO_ACCOUNTS},
     {.name = "copyAcl", .absent = NO_ACCOUNTS},
-    {.name = "getControllerMetaData", .absent = NO_CONTROLLER},
-    {.name = "getControllerConfig", .absent = NO_CONTROLLER},
-    {.name = "updateControllerConfig", .absent = NO_CONTROLLER},
-    {.name = "electMaster", .absent = NO_CONTROLLER},
-    {.name = "cleanBrokerMetadata", .absent = NO_CONTROLLER},
-    {.name = "getSyncStateSet", .absent = NO_CONTROLLER "; 'haStatus' says who follows a master of the original"},
-    {.name = "addBroker", .absent = NO_CONTAINER},
-    {.name = "removeBroker", .absent = NO_CONTAINER},
     {.name = "updateStaticTopic", .absent = NO_STATIC},
     {.name = "remappingStaticTopic", .absent = NO_STATIC},
     {.name = "exportMetadataInRocksDB", .absent = "files of RocksDB cannot be read here; 'exportMetadata' asks a broker"},

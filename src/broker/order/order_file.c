@@ -243,6 +243,7 @@ static void read_queue(struct json *j, struct order *o, struct slice topic, stru
         q->pop_ms = r.pop_ms;
         q->invisible_ms = r.invisible_ms;
         q->used_ms = r.used_ms;
+        free(q->attempt_id);   /* a file may name a queue twice */
         q->attempt_id = r.attempt_id.p ? must_dup(r.attempt_id) : NULL;
         if (groups_rule(&r)) take_groups(q, &r);
         else take_whole(q, &r);
