@@ -22,6 +22,8 @@ static int host(const char *name, enum config_owner owner, int argc, char **argv
         config_done(c[2]);
         c[2] = NULL;
     }
+    if (!e && c[1] && c[2] && c[1]->broker.authentication)
+        e = err_new(ERR_CONFIG, "authenticationEnabled=true needs proxyEnable=false: the proxy does not check who its clients are");
     int status = e ? command_failed(name, e) : host_run(name, c[0], c[1], c[2]);
     for (int i = 0; i < SIDES; i++)
         if (c[i]) config_done(c[i]);

@@ -1,5 +1,6 @@
 #include "broker/broker.h"
 
+#include "broker/accounts/accounts.h"
 #include "broker/assign/topic_queues.h"
 #include "broker/delay/levels.h"
 #include "broker/delay/timed.h"
@@ -37,6 +38,14 @@ void broker_dispatch(void *broker, struct call *call)
 #undef CALL
     }
     call_fail(call, err_new(ERR_NOT_SUPPORTED, " request type %d not supported", call->code));
+}
+
+/* Of clients; what comes from within the process has been let in there. */
+static void on_call(void *ctx, struct call *call)
+{
+    err_t e = accounts_check(ctx, call);
+    if (e) call_fail(call, e);
+    else broker_dispatch(ctx, call);
 }
 
 static void on_closed(void *ctx, struct rpc_conn *conn)
@@ -258,6 +267,9 @@ static err_t open_meta(struct broker *b, const char *folder)
         .folder = folder, .flush_interval_ms = cfg->broker.flush_offsets_ms, .version_step = cfg->broker.offset_version_step,
         .lmq = cfg->store.lmq,
     };
+    struct auth_options accounts = {
+        .folder = folder, .first_user = slice_text(cfg->broker.first_user), .inner_user = slice_text(cfg->broker.inner_user),
+    };
     struct filters_options filters = {
         .folder = folder, .error_percent = cfg->broker.filter_error_percent, .groups = cfg->broker.filter_groups,
     };
@@ -265,6 +277,7 @@ static err_t open_meta(struct broker *b, const char *folder)
     if (!e) e = groups_open(&groups, b->options.fs, b->tasks, &b->groups);
     if (!e) e = offsets_open(&offsets, b->options.fs, b->tasks, &b->offsets);
     if (!e) e = delay_offsets_open(folder, cfg->broker.delay_version_step, b->options.fs, b->tasks, &b->delay_offsets);
+    if (!e) e = auth_open(&accounts, b->options.fs, b->tasks, &b->auth);
     if (!e) e = filters_open(&filters, b->options.fs, b->tasks, &b->filters);
     if (!e) e = timer_metrics_open(folder, b->options.fs, b->tasks, &b->timer_metrics);
     if (!e) e = request_modes_open(folder, b->options.fs, b->tasks, &b->request_modes);
@@ -322,12 +335,13 @@ static err_t listen_fast(struct broker *b, const struct rpc_service *service, co
 
 static err_t listen(struct broker *b)
 {
-    struct rpc_service service = {.handle = broker_dispatch, .closed = on_closed, .ctx = b, .answered = on_answered};
+    struct rpc_service service = {.handle = on_call, .closed = on_closed, .ctx = b, .answered = on_answered};
     struct rpc_options options = rpc_options_default();
     options.idle_close_ms = (int64_t)b->cfg->netty.idle_seconds * 1000;
     options.metrics = &b->metrics;
     err_t e = rpc_listen(b->options.loop, &b->options.listen, PORT_MAIN, &service, &options, &b->main_port);
     if (!e) e = listen_fast(b, &service, &options);
+    service.handle = broker_dispatch;
     if (!e) b->local = rpc_listen_local(b->options.loop, PORT_MAIN, &service, &options);
     return e;
 }
@@ -336,6 +350,7 @@ static err_t listen(struct broker *b)
 static err_t check_settings(const struct config *cfg)
 {
     if (cfg->store.role == SLAVE) return err_new(ERR_CONFIG, "brokerRole=SLAVE cannot be: this version does not replicate");
+    if (cfg->broker.authorization) return err_new(ERR_CONFIG, "authorizationEnabled=true cannot be: this version does not check what users may do");
     if (cfg->store.role == SYNC_MASTER) log_warn("broker.no_replicas role=SYNC_MASTER text=\"messages are kept here alone\"");
     return NULL;
 }
@@ -484,7 +499,7 @@ err_t broker_free(struct broker *b)
     rpc_listener_close(b->fast_port);
     rpc_listener_close(b->local);
     lite_free(b->lite);
-    err_t saved[] = {timers, popped, locked, timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
+    err_t saved[] = {timers, popped, locked, auth_close(b->auth), timer_metrics_close(b->timer_metrics), filters_close(b->filters), request_modes_close(b->request_modes), delay_offsets_close(b->delay_offsets), offsets_close(b->offsets), groups_close(b->groups), topics_close(b->topics), saver_done(&b->config_saver)};
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         if (!e) e = saved[i];
         else err_drop(saved[i], "the first error is told");

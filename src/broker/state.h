@@ -3,6 +3,7 @@
 #ifndef SKYLARK_BROKER_STATE_H
 #define SKYLARK_BROKER_STATE_H
 
+#include "auth/auth.h"
 #include "base/config.h"
 #include "base/metrics.h"
 #include "broker/broker.h"
@@ -50,6 +51,7 @@ struct broker {
     struct topics *topics;
     struct groups *groups;
     struct offsets *offsets;
+    struct auth *auth;
     struct filters *filters;
     struct members members;
     struct guests guests;               /* consumers of proxies */

@@ -193,7 +193,7 @@ REFUSED = [
     ("switchTimerEngine -c DefaultCluster -e R", "no RocksDB"), ("switchTimerEngine -c DefaultCluster -e X", "F .files. or R"),
     ("rocksDBConfigToJson -p /tmp", "cannot be read here"), ("queryMsgByUniqueKey -t Orders -i KEY2 -g shipping -d nobody", "nobody"),
     ("dumpCompactionLog -f /nowhere", "No such file"),
-    ("transaction resume Orders KEY1", "no transaction of topic"), ("createUser -u x -p y", "no accounts"), ("topic create Orders", "already"),
+    ("transaction resume Orders KEY1", "no transaction of topic"), ("createUser -u x -p y", "use the mqadmin of the original"), ("topic create Orders", "already"),
 ]
 
 

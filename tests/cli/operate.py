@@ -16,7 +16,7 @@ BINARY = sys.argv[1]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 __all__ = ["tells_operators_how_it_is_doing_by_pages_and_signs_of_life", "pages_and_files_for_prometheus_pass_its_own_checker", "a_port_of_pages_that_is_taken_is_named",
            "names_of_metrics_in_the_documentation_and_the_dashboard_are_those_that_are_served", "lists_explains_and_checks_configuration_keys",
-           "sends_metrics_to_a_collector_until_the_end_and_tells_once_that_it_is_away", "logs_metrics_and_names_a_target_that_is_none",
+           "sends_metrics_to_a_collector_until_the_end_and_tells_once_that_it_is_away", "logs_metrics_and_names_a_target_that_is_none", "a_server_whose_requests_must_be_signed_has_no_proxy",
            "keeps_what_was_changed_while_running_in_its_file"]
 SEND = {"a": "p", "b": "Seen", "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1", "h": "0", "i": "", "j": "0", "k": "false", "m": "false"}
 
@@ -183,6 +183,13 @@ def logs_metrics_and_names_a_target_that_is_none(folder):
     process.start_unwatched()
     assert process.child.wait(20) == 1
     assert "metricsGrpcExporterTarget must be http://HOST:PORT" in process.log.read_text()
+
+
+def a_server_whose_requests_must_be_signed_has_no_proxy(folder):
+    process = skylark.server(BINARY, folder, ["authenticationEnabled=true"])
+    process.start_unwatched()
+    assert process.child.wait(20) == 1
+    assert "authenticationEnabled=true needs proxyEnable=false" in process.log.read_text()
 
 
 def run(*arguments):

@@ -227,3 +227,13 @@ TEST(settings, a_slave_that_would_not_follow_its_master_does_not_start)
     EXPECT_ERR(broker_new(&o, &slave), ERR_CONFIG);
     flow_stop(f);
 }
+
+TEST(settings, a_broker_that_would_not_check_what_users_may_do_does_not_start)
+{
+    struct flow *f = flow_start(NULL);
+    struct broker_options o = {.config = &f->config};
+    struct broker *open;
+    EXPECT_OK(config_set(&f->config, SLICE("authorizationEnabled"), SLICE("true")));
+    EXPECT_ERR(broker_new(&o, &open), ERR_CONFIG);
+    flow_stop(f);
+}

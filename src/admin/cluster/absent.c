@@ -1,7 +1,7 @@
 /* Commands of mqadmin that have nothing to ask here, each with what is so, and what to do instead. */
 #include "admin/command.h"
 
-#define NO_ACCOUNTS "Skylark has no accounts and permissions of its own yet"
+#define NO_ACCOUNTS "the broker keeps accounts and permissions, and takes these requests; use the mqadmin of the original for them as yet"
 #define NO_STATIC "Skylark has no static topics"
 
 const struct command absent_commands[] = {
