@@ -140,7 +140,7 @@ static err_t refusal(const struct frame *f)
     case RESPONSE_SUBSCRIPTION_GROUP_NOT_EXIST: return err_new(ERR_GROUP_NOT_FOUND, "%.*s", SLICE_ARG(text));
     case RESPONSE_CONSUMER_NOT_ONLINE: return err_new(ERR_NOT_ONLINE, "%.*s", SLICE_ARG(text));
     case RESPONSE_REQUEST_CODE_NOT_SUPPORTED:
-        return err_new(ERR_NOT_SUPPORTED, "it does not know the request; brokers other than Skylark's do not");
+        return err_new(ERR_NOT_SUPPORTED, "it does not know the request: it is a server of another kind or version");
     default: return err_new(ERR_REFUSED, "%.*s (code %d)", SLICE_ARG(text), f->code);
     }
 }
