@@ -138,7 +138,8 @@ void json_put_number(struct json_out *w, const char *name, int64_t number);
 extern const struct command why_commands[], transaction_commands[];
 extern const struct command topic_change_commands[], topic_perm_commands[], topic_delete_commands[], topic_list_commands[], topic_view_commands[],
     topic_stats_commands[], lite_commands[];
-extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[], broker_engine_commands[], controller_commands[];
+extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[], broker_engine_commands[];
+extern const struct command controller_commands[], container_commands[];
 extern const struct command message_find_commands[], message_read_commands[], message_send_commands[], message_rt_commands[], message_trace_commands[],
     message_queue_commands[], message_dump_commands[], dlq_commands[];
 extern const struct command client_commands[], route_commands[], doctor_commands[], export_commands[], export_metrics_commands[], absent_commands[];

@@ -10,7 +10,8 @@ static const struct command *const lists[] = {
     message_find_commands, message_read_commands, message_send_commands, message_trace_commands, message_rt_commands,
     dlq_commands, message_queue_commands, message_dump_commands, transaction_commands,
     broker_status_commands, broker_config_commands, broker_care_commands, broker_engine_commands,
-    controller_commands,    client_commands, route_commands, group_status_commands, monitor_commands, why_commands, doctor_commands, export_commands, export_metrics_commands,
+    controller_commands, container_commands,
+    client_commands, route_commands, group_status_commands, monitor_commands, why_commands, doctor_commands, export_commands, export_metrics_commands,
     absent_commands,
 };
 

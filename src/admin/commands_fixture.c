@@ -95,7 +95,8 @@ const struct line world_broker[] = {
     {REQUEST_UPDATE_CONSUMER_OFFSET, 0, ""},
     {REQUEST_SET_MESSAGE_REQUEST_MODE, 0, ""},
     {REQUEST_GET_BROKER_RUNTIME_INFO, 0, runtime_a},
-    {REQUEST_GET_BROKER_CONFIG, 0, "fileReservedTime=72\nsecretKey=hidden\n"},
+    {REQUEST_GET_BROKER_CONFIG, 0, "fileReservedTime=72\ninitAuthenticationUser={\"username\":\"u\",\"password\":\"hidden\"}\n"
+                                 "innerClientAuthenticationCredentials={\"secretKey\":\"hidden\"}\nsecretKey=hidden\n"},
     {REQUEST_UPDATE_BROKER_CONFIG, 0, ""},
     {REQUEST_GET_BROKER_CONSUME_STATS, 0, "{\"brokerAddr\":\"10.0.0.2:1\",\"consumeStatsList\":[{\"G\":[{\"consumeTps\":0.0,\"offsetTable\":{{\"brokerName\":\"a\",\"queueId\":0,\"topic\":\"T\"}:"
                                           "{\"brokerOffset\":10,\"consumerOffset\":4,\"lastTimestamp\":1796042445070,\"pullOffset\":6}}}]}],\"totalDiff\":6,\"totalInflightDiff\":2}"},

@@ -1,5 +1,5 @@
 /* auth.h - who may use a server: users with their secrets, and what each may do to which topics, groups and clusters.
- * Files    <folder>/accounts.json: {"acls":[…],"users":[…]}, as in requests 3004 and 3009; written by a worker after each change
+ * Files    <folder>/accounts.json: {"acls":[…],"users":[…]}, as in requests 3004 and 3009, for its owner alone; written by a worker after each change
  * Facts    docs/protocol/remoting.md 6, grpc.md 3
  * Threads  loop, but auth_open and auth_close, which block
  * Errors   NO_PERMISSION with the words of the original: clients and tools show them

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 struct fixture {
     struct sim_fs *disk;
@@ -138,6 +139,56 @@ TEST(users, a_first_one_without_a_secret_keeps_the_server_from_starting)
 
 /* --- permissions --- */
 
+TEST(users, stand_in_a_file_that_its_owner_alone_can_read)
+{
+    struct fake_tasks tasks;
+    struct auth *a;
+    struct stat now;
+    char *folder = test_folder(), path[600];
+    struct auth_options o = {.folder = folder, .first_user = SLICE("{\"username\":\"root\",\"password\":\"12345678\"}")};
+    fake_tasks_init(&tasks, 1700000000000);
+    EXPECT_OK(auth_open(&o, fs_real(), &tasks.tasks, &a));
+    fake_tasks_settle(&tasks);   /* by a worker */
+    snprintf(path, sizeof path, "%s/accounts.json", folder);
+    EXPECT(stat(path, &now) == 0 && (now.st_mode & 0777) == 0600);
+    struct user_info user = {.username = SLICE("u"), .password = SLICE("p")};
+    EXPECT_OK(auth_create_user(a, &user));
+    EXPECT_OK(auth_close(a));    /* at the end */
+    EXPECT(stat(path, &now) == 0 && (now.st_mode & 0777) == 0600);
+    snprintf(path, sizeof path, "%s/accounts.json.bak", folder);
+    EXPECT(stat(path, &now) == 0 && (now.st_mode & 0777) == 0600);
+    fake_tasks_settle(&tasks);
+    fake_tasks_done(&tasks);
+    test_folder_remove(folder);
+}
+
+static void write_file(struct fixture *f, const char *path, const char *text)
+{
+    EXPECT_OK(fs_replace_file(sim_fs_disk(f->disk), path, slice_text(text)));
+}
+
+TEST(users, of_a_file_that_is_wrong_do_not_join_those_of_the_one_before)
+{
+#define USER(name) "{\"password\":\"p\",\"userStatus\":\"enable\",\"userType\":\"Normal\",\"username\":\"" name "\"}"
+    struct fixture *f = start();
+    EXPECT_OK(auth_close(f->auth));
+    fake_tasks_settle(&f->tasks);
+    write_file(f, "/config/accounts.json", "{\"users\":[" USER("before") "]}");
+    write_file(f, "/config/accounts.json", "{\"users\":[" USER("after") ",{}]}");   /* the other is its backup now */
+    open_again(f);
+    EXPECT(auth_find(f->auth, SLICE("before")) && !auth_find(f->auth, SLICE("after")));
+    EXPECT_OK(auth_close(f->auth));
+    fake_tasks_settle(&f->tasks);
+    const char *odd = "{\"acls\":[{\"policies\":[{\"entries\":[{\"actions\":[\"Pub\"],\"decision\":\"Allow\"}]}],\"subject\":\"User:u\"}],\"users\":[" USER("u") "]}";
+    write_file(f, "/config/accounts.json", odd);
+    write_file(f, "/config/accounts.json", odd);
+    err_t e = auth_open(&f->options, sim_fs_disk(f->disk), &f->tasks.tasks, &f->auth);
+    EXPECT(e && strstr(err_text(e), "accounts: The resource is null."));
+    err_free(e);
+    f->auth = NULL;
+    stop(f);
+}
+
 TEST(permissions, entries_are_added_replaced_and_deleted_by_their_resource)
 {
     struct fixture *f = start();
@@ -178,6 +229,27 @@ TEST(permissions, what_means_nothing_is_refused)
         snprintf(json, sizeof json, ACL(POLICY("Custom", ENTRY("*", "\"All\"", "Allow", "\"%s\""))), wrong[i]);
         expect_refusal(set_acl(f, "User:u", json), "The source ip is invalid.");
     }
+    stop(f);
+}
+
+TEST(permissions, an_entry_with_too_many_sources_is_refused_and_one_at_the_limit_is_kept_whole)
+{
+    enum { MOST = 256 };
+    struct fixture *f = start();
+    add_user(f, "u");
+    for (int n = MOST; n <= MOST + 1; n++) {
+        struct buf json = BUF_EMPTY;
+        buf_put_text(&json, "{\"policies\":[{\"entries\":[{\"resource\":\"Topic:t\",\"actions\":[\"Pub\"],\"decision\":\"Allow\",\"sourceIps\":[");
+        for (int i = 0; i < n; i++) buf_printf(&json, "%s\"10.0.%d.%d\"", i ? "," : "", i / 256, i % 256);
+        buf_put_text(&json, "]}]}]}");
+        buf_put_u8(&json, 0);
+        if (n == MOST) EXPECT_OK(set_acl(f, "User:u", (char *)json.p));
+        else expect_refusal(set_acl(f, "User:u", (char *)json.p), "an entry has at most 64 actions and 256 source ips");
+        buf_done(&json);
+    }
+    EXPECT_OK(auth_decide(f->auth, SLICE("u"), RESOURCE_TOPIC, SLICE("t"), ACTION_PUB, SLICE("10.0.0.255")));
+    expect_refusal(auth_decide(f->auth, SLICE("u"), RESOURCE_TOPIC, SLICE("t"), ACTION_PUB, SLICE("10.0.1.0")),
+                   "User:u has no permission to access Topic:t from 10.0.1.0, no matched policies.");
     stop(f);
 }
 

@@ -31,6 +31,8 @@ bool same_word(struct slice a, const char *b);      /* in any case */
 struct slice subject_user(struct slice subject);
 /* The account by name, for changing. */
 struct account *account_get(const struct auth *a, struct slice name);
+/* Whether its entries mean something. Errors: NO_PERMISSION with the words of the original. */
+err_t acl_check(const struct acl_info *acl) MUST_CHECK;
 /* Makes the arena's list of the account what `acl` says: a copy; NULL or without policies: none. */
 void account_set_acl(struct account *account, const struct acl_info *acl);
 void auth_changed(struct auth *a);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 enum { ENTRIES_MAX = 4096, TEXT_MAX = 1024 };   /* of one user; each request that he signs may look at all of them */
+enum { ACTIONS_MAX = 64, SOURCES_MAX = 256 };   /* of an entry */
 
 static const char *const type_names[] = {"*", "Cluster", "Namespace", "Topic", "Group"};
 static const char *const action_names[] = {"Unknown", "All", "Any", "Pub", "Sub", "Create", "Update", "Delete", "Get", "List"};
@@ -58,6 +59,8 @@ static err_t check_entry(const struct acl_entry_info *entry)
     struct resource r;
     uint32_t actions = 0;
     if (!entry->resource.n || entry->resource.n > TEXT_MAX || !resource_parse(entry->resource, &r)) return refuse("The resource is null.");
+    if (entry->actions.count > ACTIONS_MAX || entry->source_ips.count > SOURCES_MAX)
+        return err_new(ERR_NO_PERMISSION, "an entry has at most %d actions and %d source ips", ACTIONS_MAX, SOURCES_MAX);
     for (size_t i = 0; i < entry->actions.count; i++) actions |= action_parse(entry->actions.items[i]);
     if (!actions) return refuse("The actions is empty.");
     if (actions & ACTION_ANY) return refuse("The actions can not be Any.");
@@ -69,7 +72,7 @@ static err_t check_entry(const struct acl_entry_info *entry)
     return NULL;
 }
 
-static err_t check_acl(const struct acl_info *acl)
+err_t acl_check(const struct acl_info *acl)
 {
     if (!acl->policies.count) return refuse("The policies is empty.");
     for (size_t p = 0; p < acl->policies.count; p++) {
@@ -151,6 +154,7 @@ static err_t find_user(const struct auth *a, struct slice subject, struct accoun
 static void begin_change(const struct account *account, struct arena *arena, struct acl_info *out)
 {
     *out = (struct acl_info){.policies = {NULL, 0}};
+    arena->limit = SIZE_MAX;   /* our own data, and what was checked */
     if (account->acl) bean_copy(&acl_info_bean, account->acl, arena, out);
 }
 
@@ -159,7 +163,7 @@ err_t auth_set_acl(struct auth *a, struct slice subject, const struct acl_info *
     struct arena arena = ARENA_EMPTY;
     struct account *account;
     struct acl_info acl;
-    err_t e = check_acl(wanted);
+    err_t e = acl_check(wanted);
     if (!e) e = find_user(a, subject, &account, NULL);
     if (e) return e;
     begin_change(account, &arena, &acl);

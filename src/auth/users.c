@@ -56,6 +56,7 @@ void account_set_acl(struct account *account, const struct acl_info *acl)
 {
     struct arena fresh = ARENA_EMPTY;
     struct acl_info *copy = NULL;
+    fresh.limit = SIZE_MAX;   /* what was checked; a copy that lacks something would permit something else */
     if (acl && acl->policies.count) {
         copy = arena_take(&fresh, sizeof *copy);
         bean_copy(&acl_info_bean, acl, &fresh, copy);
@@ -96,9 +97,21 @@ static void encode_file(void *ctx, struct buf *out)
 
 static bool is_whole(const struct user_info *u) { return u->username.n && u->password.n && u->user_type.n && u->user_status.n; }
 
+static err_t take_acl(struct auth *a, const struct acl_info *acl)
+{
+    struct account *account = account_get(a, subject_user(acl->subject));
+    err_t e = acl_check(acl);
+    if (e) return err_in(e, "accounts");
+    if (account) account_set_acl(account, acl);
+    return NULL;
+}
+
+/* Nothing stays of a file that was wrong: the one before it is read then. */
 static err_t decode_file(void *ctx, struct slice text)
 {
     struct auth *a = ctx;
+    map_done_with(&a->accounts, account_free);
+    a->accounts = MAP_EMPTY;
     struct arena arena = ARENA_EMPTY;
     struct accounts_file file;
     arena.limit = (size_t)1 << 30;   /* our own file */
@@ -107,10 +120,7 @@ static err_t decode_file(void *ctx, struct slice text)
         if (is_whole(&file.users.items[i])) put(a, &file.users.items[i]);
         else e = err_new(ERR_BODY, "accounts: user %zu lacks its name, password, type or status", i);
     }
-    for (size_t i = 0; !e && i < file.acls.count; i++) {
-        struct account *account = account_get(a, subject_user(file.acls.items[i].subject));
-        if (account) account_set_acl(account, &file.acls.items[i]);
-    }
+    for (size_t i = 0; !e && i < file.acls.count; i++) e = take_acl(a, &file.acls.items[i]);
     arena_done(&arena);
     return e;
 }
@@ -170,6 +180,7 @@ err_t auth_open(const struct auth_options *options, struct fs *fs, struct tasks 
         return err_in(e, "load the accounts");
     }
     saver_init(&a->saver, fs, tasks, path, encode_file, a);
+    a->saver.secret = true;   /* secrets stand there as users gave them: signatures cannot be checked without */
     e = make_users(a, options);
     if (e) {
         err_drop(auth_close(a), "the first error is told");

@@ -44,8 +44,9 @@ static int open_cached(const char *path, int flags)
 
 static err_t real_open(struct fs *fs, const char *path, enum file_mode mode, struct file **out)
 {
-    int flags = (mode == FILE_READ ? O_RDONLY : O_RDWR) | (mode == FILE_CREATE ? O_CREAT : 0) | O_CLOEXEC;
-    int fd = mode == FILE_WRITE_CACHED ? open_cached(path, flags) : open(path, flags, 0644);
+    bool creates = mode == FILE_CREATE || mode == FILE_CREATE_SECRET;
+    int flags = (mode == FILE_READ ? O_RDONLY : O_RDWR) | (creates ? O_CREAT : 0) | O_CLOEXEC;
+    int fd = mode == FILE_WRITE_CACHED ? open_cached(path, flags) : open(path, flags, mode == FILE_CREATE_SECRET ? 0600 : 0644);
     if (fd < 0) return failed("open", path);
     struct real_file *f = must_alloc(sizeof *f + strlen(path) + 1);
     f->file.fs = fs;
@@ -340,10 +341,10 @@ err_t fs_read_file(struct fs *fs, const char *path, size_t limit, struct buf *ou
     return e;
 }
 
-static err_t write_whole(struct fs *fs, const char *path, struct slice text)
+static err_t write_whole(struct fs *fs, const char *path, enum file_mode mode, struct slice text)
 {
     struct file *f;
-    err_t e = fs_open(fs, path, FILE_CREATE, &f);
+    err_t e = fs_open(fs, path, mode, &f);
     if (e) return e;
     e = file_set_size(f, 0);
     if (!e) e = file_write_at(f, 0, text.p, text.n);
@@ -362,12 +363,12 @@ static err_t sync_folder_of(struct fs *fs, const char *path)
     return fs_sync_folder(fs, slash ? folder : ".");
 }
 
-err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
+static err_t replace(struct fs *fs, const char *path, enum file_mode mode, struct slice text)
 {
     char fresh[PATH_MAX], old[PATH_MAX];
     if (snprintf(fresh, sizeof fresh, "%s.tmp", path) >= (int)sizeof fresh) return err_new(ERR_IO, "path too long: %s", path);
     snprintf(old, sizeof old, "%s.bak", path);
-    err_t e = write_whole(fs, fresh, text);
+    err_t e = write_whole(fs, fresh, mode, text);
     if (e) return e;
     e = fs_rename(fs, path, old);
     if (e && err_code(e) == ERR_NOT_FOUND) {
@@ -377,6 +378,9 @@ err_t fs_replace_file(struct fs *fs, const char *path, struct slice text)
     if (!e) e = fs_rename(fs, fresh, path);
     return e ? e : sync_folder_of(fs, path);
 }
+
+err_t fs_replace_file(struct fs *fs, const char *path, struct slice text) { return replace(fs, path, FILE_CREATE, text); }
+err_t fs_replace_secret_file(struct fs *fs, const char *path, struct slice text) { return replace(fs, path, FILE_CREATE_SECRET, text); }
 
 err_t fs_remove_for_good(struct fs *fs, const char *path)
 {

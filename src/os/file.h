@@ -16,6 +16,7 @@ enum file_mode {
     FILE_READ,            /* must exist */
     FILE_WRITE,           /* read and write, must exist */
     FILE_CREATE,          /* read and write, made when absent */
+    FILE_CREATE_SECRET,   /* the same; what is made is for its owner alone */
     FILE_WRITE_CACHED,    /* as FILE_WRITE; NOT_IN_MEMORY when its name would have to be read from the disk */
 };
 
@@ -114,6 +115,8 @@ err_t fs_read_file(struct fs *fs, const char *path, size_t limit, struct buf *ou
 /* As the original keeps its configuration: the old file becomes path.bak, the new text is written to path.tmp, synced, and
  * renamed into place. Thread: worker (it syncs). */
 err_t fs_replace_file(struct fs *fs, const char *path, struct slice text) MUST_CHECK;
+/* The same, for its owner alone. */
+err_t fs_replace_secret_file(struct fs *fs, const char *path, struct slice text) MUST_CHECK;
 /* As fs_remove, and no power cut brings it back. Thread: worker, or at start and end (it syncs). */
 err_t fs_remove_for_good(struct fs *fs, const char *path) MUST_CHECK;
 /* As fs_make_folder, and its name and those of its parents survive a power cut. Thread: worker, or at start (it syncs). */

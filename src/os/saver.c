@@ -17,12 +17,18 @@ struct saver_job {
     struct saver *saver;        /* loop only; NULL: it has closed */
     struct fs *fs;
     char *path;
+    bool secret;
     struct buf text;
     err_t e;
     struct list waiters;
 };
 
 static void job_start(struct saver *s);
+
+static err_t write_file(struct fs *fs, const char *path, bool secret, struct slice text)
+{
+    return secret ? fs_replace_secret_file(fs, path, text) : fs_replace_file(fs, path, text);
+}
 
 static void job_free(struct saver_job *job)
 {
@@ -56,7 +62,7 @@ static void job_run(struct work *work)
 {
     struct saver_job *job = LIST_OWNER(work, struct saver_job, work);
     pthread_mutex_lock(&job->lock);
-    if (!job->cancelled) job->e = fs_replace_file(job->fs, job->path, buf_slice(&job->text));
+    if (!job->cancelled) job->e = write_file(job->fs, job->path, job->secret, buf_slice(&job->text));
     pthread_mutex_unlock(&job->lock);
 }
 
@@ -90,6 +96,7 @@ static void job_start(struct saver *s)
     job->saver = s;
     job->fs = s->fs;
     job->path = must_strdup(s->path);
+    job->secret = s->secret;
     s->encode(s->ctx, &job->text);
     list_init(&job->waiters);
     move_all(&s->waiters, &job->waiters);
@@ -117,7 +124,7 @@ static err_t write_now(struct saver *s)
 {
     struct buf text = BUF_EMPTY;
     s->encode(s->ctx, &text);
-    err_t e = fs_replace_file(s->fs, s->path, buf_slice(&text));
+    err_t e = write_file(s->fs, s->path, s->secret, buf_slice(&text));
     buf_done(&text);
     return e;
 }

@@ -26,6 +26,7 @@ struct saver {
     char *path;
     void (*encode)(void *ctx, struct buf *out);      /* the whole file's text */
     void *ctx;
+    bool secret;                                     /* set after saver_init(): the file is for its owner alone */
     bool dirty;                                      /* changed since the text of the last job was made */
     struct saver_job *job;                           /* being written, or NULL */
     struct list waiters;                             /* for the next job */

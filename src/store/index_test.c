@@ -248,6 +248,27 @@ TEST(index_file, damaged_chains_end_instead_of_going_round)
 }
 
 /* Entry 22 begins 4 bytes before the end of a sector: its hash is all that lies there. */
+TEST(index_file, a_header_that_counts_more_slots_than_there_are_or_fewer_than_none_takes_the_nearest_number)
+{
+    static const struct { int32_t stated, becomes; } cases[] = {{INT32_MAX, 7}, {INT32_MIN, 0}, {3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct index_fixture x;
+        struct file *f;
+        uint8_t stated[4];
+        begin(&x);
+        add(&x, 1, 100, 1000);
+        put_be32(stated, (uint32_t)cases[i].stated);
+        EXPECT_OK(fs_open(fs_real(), x.path, FILE_WRITE, &f));
+        EXPECT_OK(file_write_at(f, 32, stated, 4));
+        file_close(f);
+        reopen(&x);
+        EXPECT_EQ(x.f->used_slots, cases[i].becomes);
+        add(&x, 2, 200, 2000);   /* one slot more */
+        EXPECT_EQ(x.f->used_slots, cases[i].becomes + 1);
+        end(&x);
+    }
+}
+
 TEST(index_file, an_entry_of_which_the_disk_has_the_second_half_alone_ends_what_is_kept)
 {
     enum { SPLIT = 22 };

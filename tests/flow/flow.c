@@ -370,3 +370,11 @@ int64_t flow_metric(struct flow *f, const char *name)
     answer_free(a);
     return value;
 }
+
+struct seeds flow_seeds(uint64_t usual)
+{
+    const char *first = getenv("SEED"), *many = getenv("SEEDS");
+    struct seeds s = {first ? strtoull(first, NULL, 10) : 1, 0};
+    s.end = s.first + (many ? strtoull(many, NULL, 10) : first ? 1 : usual);
+    return s;
+}

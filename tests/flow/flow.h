@@ -55,6 +55,12 @@ void flow_make_topic(struct flow *f, const char *topic, int32_t queues);
 /* With attributes, "+key=value". */
 void flow_make_topic_with(struct flow *f, const char *topic, int32_t queues, const char *attributes);
 
+/* Which seeds a model runs: from SEED on as many as SEEDS says, one when SEED stands alone; without both the first `usual` ones. */
+struct seeds {
+    uint64_t first, end;
+};
+struct seeds flow_seeds(uint64_t usual);
+
 /* --- sending --- */
 struct sent {
     int32_t code;

@@ -166,16 +166,11 @@ static void run_seed(struct model *m, uint64_t seed)
     flow_stop(m->f);
 }
 
-static uint64_t number(const char *name, uint64_t otherwise)
-{
-    const char *n = getenv(name);
-    return n ? strtoull(n, NULL, 10) : otherwise;
-}
-
 TEST(model, a_queue_that_is_locked_has_one_owner_until_it_lets_go_or_is_silent)
 {
     struct model m = {.taken_over = 0};
-    for (uint64_t seed = number("SEED", 1), end = seed + number("SEEDS", 100); seed < end; seed++) {
+    struct seeds seeds = flow_seeds(100);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         print_message("seed %llu\n", (unsigned long long)seed);
         run_seed(&m, seed);
     }

@@ -374,9 +374,8 @@ static void run_seed(uint64_t seed, bool sync, bool by_groups)
 
 static void run_seeds(bool sync, bool by_groups)
 {
-    uint64_t first = getenv("SEED") ? (uint64_t)atoll(getenv("SEED")) : 1;
-    uint64_t many = getenv("SEED") ? 1 : getenv("SEEDS") ? (uint64_t)atoll(getenv("SEEDS")) : SEEDS;
-    for (uint64_t seed = first; seed < first + many; seed++) run_seed(seed, sync, by_groups);
+    struct seeds seeds = flow_seeds(SEEDS);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) run_seed(seed, sync, by_groups);
 }
 
 TEST(pop_order_model, a_queue_has_one_batch_out_and_keeps_its_order_through_kills) { run_seeds(false, false); }

@@ -143,15 +143,10 @@ static void run_seed(uint64_t seed)
     flow_stop(m.f);
 }
 
-static uint64_t number(const char *name, uint64_t otherwise)
-{
-    const char *n = getenv(name);
-    return n ? strtoull(n, NULL, 10) : otherwise;
-}
-
 TEST(model, a_message_that_is_tried_again_is_in_one_place)
 {
-    for (uint64_t seed = number("SEED", 1), end = seed + number("SEEDS", 50); seed < end; seed++) {
+    struct seeds seeds = flow_seeds(50);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         print_message("seed %llu\n", (unsigned long long)seed);
         run_seed(seed);
     }

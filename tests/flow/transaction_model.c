@@ -232,9 +232,8 @@ static void run_seed(uint64_t seed, bool sync)
 
 static void run_seeds(bool sync)
 {
-    uint64_t first = getenv("SEED") ? (uint64_t)atoll(getenv("SEED")) : 1;
-    uint64_t many = getenv("SEED") ? 1 : getenv("SEEDS") ? (uint64_t)atoll(getenv("SEEDS")) : SEEDS;
-    for (uint64_t seed = first; seed < first + many; seed++) run_seed(seed, sync);
+    struct seeds seeds = flow_seeds(SEEDS);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) run_seed(seed, sync);
 }
 
 TEST(transaction_model, each_message_is_in_one_place_once_through_kills) { run_seeds(false); }

@@ -128,9 +128,8 @@ static void run_waiting(uint64_t seed, enum ending ending, bool sync_flush)
 
 static void run_seeds(enum ending ending)
 {
-    uint64_t first = getenv("SEED") ? (uint64_t)atoll(getenv("SEED")) : 1;
-    uint64_t many = getenv("SEED") ? 1 : getenv("SEEDS") ? (uint64_t)atoll(getenv("SEEDS")) : SEEDS;
-    for (uint64_t seed = first; seed < first + many; seed++) {
+    struct seeds seeds = flow_seeds(SEEDS);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         printf("seed %llu\n", (unsigned long long)seed);
         run_waiting(seed, ending, ending == CUT || seed % 2);
     }

@@ -471,7 +471,7 @@ static err_t sim_open(struct fs *fs, const char *path, enum file_mode mode, stru
     if (e) return e;
     struct node *n = node_at(s, path);
     if (n && n->folder) return err_new(ERR_IO, "open %s: it is a folder", path);
-    if (!n && (mode != FILE_CREATE || !parent_is_there(s, path))) return not_found("open", path);
+    if (!n && ((mode != FILE_CREATE && mode != FILE_CREATE_SECRET) || !parent_is_there(s, path))) return not_found("open", path);
     if (!n) {
         n = new_node(s, false);
         note_change(s, MADE, path, NULL, n);

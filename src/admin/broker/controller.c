@@ -1,23 +1,28 @@
-/* Controllers and containers of the original: getControllerMetaData, getControllerConfig, updateControllerConfig, getSyncStateSet, electMaster,
- * cleanBrokerMetadata; addBroker, removeBroker. Skylark's servers are neither; those that a cluster of the original has answer.
+/* Controllers of the original: getControllerMetaData, getControllerConfig, updateControllerConfig, getSyncStateSet, electMaster,
+ * cleanBrokerMetadata. Skylark's servers are none; those that a cluster of the original has answer.
  * What changes replicas is asked of the controller that leads, which any of them knows. */
 #include "admin/broker/broker.h"
 #include "codec/body_replicas.h"
 #include "codec/body_route.h"
 
-static struct admin_broker server_at(struct slice address) { return (struct admin_broker){.address = address}; }
-
 /* --- all that were named: a;b --- */
 
-static void ask_controllers(struct job *j, const struct request *r, job_phase *next)
+/* At most so many of them; without any the job fails. */
+static void ask_some(struct job *j, const struct request *r, size_t most, job_phase *next)
 {
     struct slice all = slice_trim(job_param(j, "controllerAddress")), one;
-    while (all.n && slice_split(&all, ';', &one)) {
-        struct admin_broker who = server_at(slice_trim(one));
-        if (who.address.n) job_ask(j, &who, r, NULL);
+    size_t asked = 0;
+    while (asked < most && all.n && slice_split(&all, ';', &one)) {
+        struct admin_broker who = {.address = slice_trim(one)};
+        if (!who.address.n) continue;
+        job_ask(j, &who, r, NULL);
+        asked++;
     }
-    job_wait(j, next);
+    if (asked) job_wait(j, next);
+    else job_fail(j, err_new(ERR_USAGE, "-a names no controller"));
 }
+
+static void ask_controllers(struct job *j, const struct request *r, job_phase *next) { ask_some(j, r, SIZE_MAX, next); }
 
 static const struct column config_columns[] = {{"controllerAddr", CELL_TEXT}, {"key", CELL_TEXT}, {"value", CELL_TEXT}};
 
@@ -59,15 +64,8 @@ static void set_config(struct job *j)
 /* The first of those that were named says who leads; its answer is j->replies' only one. */
 static void ask_who_leads(struct job *j, job_phase *next)
 {
-    struct slice all = slice_trim(job_param(j, "controllerAddress")), first;
     struct request r = {.code = REQUEST_CONTROLLER_GET_METADATA_INFO, .heard_kind = &controller_metadata_kind};
-    if (!all.n || !slice_split(&all, ';', &first)) {
-        job_fail(j, err_new(ERR_USAGE, "-a names no controller"));
-        return;
-    }
-    struct admin_broker who = server_at(slice_trim(first));
-    job_ask(j, &who, &r, NULL);
-    job_wait(j, next);
+    ask_some(j, &r, 1, next);
 }
 
 /* NULL: the job has ended. */
@@ -88,7 +86,7 @@ static void ask_leader(struct job *j, const struct request *r, job_phase *next)
         job_fail(j, err_new(ERR_NOT_FOUND, "no controller leads at this moment; 'skylark admin getControllerMetaData' shows when one does"));
         return;
     }
-    struct admin_broker who = server_at(h->leader_address);
+    struct admin_broker who = {.address = h->leader_address};
     job_ask(j, &who, r, NULL);
     job_wait(j, next);
 }
@@ -274,61 +272,7 @@ static void clean(struct job *j)
     else ask_who_leads(j, ask_cleaning);
 }
 
-/* --- containers --- */
-
-static void ask_container(struct job *j, const struct request *r, job_phase *next)
-{
-    struct admin_broker who = server_at(slice_trim(job_param(j, "brokerContainerAddr")));
-    job_ask(j, &who, r, NULL);
-    job_wait(j, next);
-}
-
-static void end_container(struct job *j, const char *done)
-{
-    struct replies all = j->replies;
-    if (!all.list.items[0]->code) {
-        outcome_line(&j->outcome, "%s", done);
-        outcome_text(&j->outcome, SLICE("brokerContainerAddr"), all.list.items[0]->broker.address);
-    }
-    job_end_with(j, &all);
-}
-
-static void on_added(struct job *j) { end_container(j, "the broker is started"); }
-static void on_removed(struct job *j) { end_container(j, "the broker is stopped"); }
-
-static void add(struct job *j)
-{
-    struct add_broker_header *h = job_take(j, sizeof *h);
-    h->config_path = slice_trim(job_param(j, "brokerConfigPath"));
-    struct request r = {.code = REQUEST_ADD_BROKER, .kind = &add_broker_kind, .header = h};
-    ask_container(j, &r, on_added);
-}
-
-/* CLUSTER:NAME:ID */
-static err_t read_identity(struct slice text, struct remove_broker_header *h)
-{
-    struct slice id = text;
-    bool good = slice_split(&id, ':', &h->cluster_name) && slice_split(&id, ':', &h->broker_name) && slice_to_i64(slice_trim(id), &h->broker_id);
-    h->cluster_name = slice_trim(h->cluster_name);
-    h->broker_name = slice_trim(h->broker_name);
-    if (good && h->cluster_name.n && h->broker_name.n && h->broker_id >= 0) return NULL;
-    return err_new(ERR_USAGE, "-b is CLUSTER:NAME:ID, not \"%.*s\"", SLICE_ARG(text));
-}
-
-static void take_away(struct job *j)
-{
-    struct remove_broker_header *h = job_take(j, sizeof *h);
-    err_t e = read_identity(slice_trim(job_param(j, "brokerIdentity")), h);
-    if (e) {
-        job_fail(j, e);
-        return;
-    }
-    struct request r = {.code = REQUEST_REMOVE_BROKER, .kind = &remove_broker_kind, .header = h};
-    ask_container(j, &r, on_removed);
-}
-
 #define CONTROLLER {"controllerAddress", "a", PARAM_NEEDED, "ADDR[;ADDR...]", "controllers"}
-#define CONTAINER {"brokerContainerAddr", "c", PARAM_NEEDED, "ADDR", "the container"}
 
 static const struct param controller_params[] = {CONTROLLER, {.name = NULL}};
 static const struct param set_params[] = {
@@ -360,8 +304,6 @@ static const struct param clean_params[] = {
     {"cleanLivingBroker", "l", PARAM_SWITCH, NULL, "also those that live"},
     {.name = NULL},
 };
-static const struct param add_params[] = {CONTAINER, {"brokerConfigPath", "b", PARAM_NEEDED, "PATH", "the broker's configuration, at the container"}, {.name = NULL}};
-static const struct param remove_params[] = {CONTAINER, {"brokerIdentity", "b", PARAM_NEEDED, "CLUSTER:NAME:ID", "the broker"}, {.name = NULL}};
 
 const struct command controller_commands[] = {
     {.name = "getControllerMetaData", .params = controller_params, .start = get_metadata,
@@ -372,7 +314,5 @@ const struct command controller_commands[] = {
      .summary = "which replicas are in step, as a controller sees it"},
     {.name = "electMaster", .params = elect_params, .start = elect, .summary = "makes a replica the master of its group"},
     {.name = "cleanBrokerMetadata", .params = clean_params, .start = clean, .summary = "a controller forgets brokers"},
-    {.name = "addBroker", .params = add_params, .start = add, .summary = "starts a broker in a container of the original"},
-    {.name = "removeBroker", .params = remove_params, .start = take_away, .summary = "stops a broker in a container of the original"},
     {.name = NULL},
 };

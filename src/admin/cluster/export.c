@@ -228,7 +228,7 @@ static const struct column answer_columns[] = {{"addr", CELL_TEXT}, {"what", CEL
 
 static bool is_secret(struct slice line)
 {
-    static const char *const words[] = {"secret", "password", "accesskey", "credential", "token"};
+    static const char *const words[] = {"secret", "password", "accesskey", "credential", "token", "authenticationuser"};
     struct slice rest = line, key;
     if (!slice_split(&rest, '=', &key) || !rest.n) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
