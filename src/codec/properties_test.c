@@ -1,4 +1,4 @@
-#include "codec/properties.h"
+#include "codec/property_marks.h"
 
 #include "codec/stored_kit.h"
 
@@ -80,4 +80,41 @@ TEST(properties, finding_and_walking_agree_on_random_text)
         EXPECT(got.p == last.p && got.n == last.n);
         free(text);
     }
+}
+
+struct walk {
+    struct slice rest;
+    int taken;
+};
+
+static void expect_next(void *ctx, struct slice name, struct slice value)
+{
+    struct walk *w = ctx;
+    struct slice n = {NULL, 0}, v = {NULL, 0};
+    EXPECT(properties_next(&w->rest, &n, &v));
+    EXPECT(n.p == name.p && n.n == name.n && v.p == value.p && v.n == value.n);
+    w->taken++;
+}
+
+/* Texts around the size of a block and some of them, with and without a last mark. */
+TEST(properties, looking_for_marks_in_blocks_finds_the_same_properties)
+{
+    static const char letters[] = {'a', 'b', 'c', 'd', 'e', 'f', 1, 2};
+    uint64_t x = 88172645463325252ull;
+    int taken = 0;
+    for (int round = 0; round < 20000; round++) {
+        size_t n = (size_t)round % 270;
+        uint8_t *text = must_alloc(n);
+        for (size_t i = 0; i < n; i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            text[i] = (uint8_t)letters[x % sizeof letters];
+        }
+        struct walk w = {slice_of(text, n), 0};
+        struct slice name, value;
+        properties_each(slice_of(text, n), expect_next, &w);
+        EXPECT(!properties_next(&w.rest, &name, &value));
+        taken += w.taken;
+        free(text);
+    }
+    EXPECT(taken > 20000);
 }

@@ -1,11 +1,7 @@
 #include "filter/sql.h"
 
-#include "codec/properties.h"
+#include "codec/property_marks.h"
 #include "filter/java_number.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* What a node comes to. */
 struct value {
@@ -264,89 +260,28 @@ static inline bool same_name(const uint8_t *a, const uint8_t *b, size_t n)
     return a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1];
 }
 
-__attribute__((always_inline)) static inline void take_property(const struct filter *f, struct slice name, struct slice text, struct slice *values)
+struct finding {
+    const struct filter *f;
+    struct slice *values;
+};
+
+__attribute__((always_inline)) static inline void take_property(void *ctx, struct slice name, struct slice text)
 {
+    const struct finding *to = ctx;
+    const struct filter *f = to->f;
     for (uint8_t at = sql_hash(name); f->index[at]; at++) {
         uint8_t slot = f->index[at] - 1;
         if (f->names[slot].n != name.n || !same_name(f->names[slot].p, name.p, name.n)) continue;
-        values[slot] = text;   /* of several the last one counts */
+        to->values[slot] = text;   /* of several the last one counts */
         return;
     }
-}
-
-/* One property, between two ends; name_end NULL: it has none, and does not count, like one without a name or a value. */
-__attribute__((always_inline)) static inline void take_part(const struct filter *f, const uint8_t *from, const uint8_t *name_end, const uint8_t *end, struct slice *values)
-{
-    if (!name_end || name_end == from || name_end + 1 == end) return;
-    take_property(f, slice_of(from, (size_t)(name_end - from)), slice_of(name_end + 1, (size_t)(end - name_end - 1)), values);
-}
-
-/* The last one, when no mark ends the text. */
-__attribute__((noinline)) static void take_last(const struct filter *f, const uint8_t *from, const uint8_t *name_end, const uint8_t *end,
-                                                struct slice *values)
-{
-    take_part(f, from, name_end, end, values);
-}
-
-enum { BLOCK = 64 };
-
-/* Which of 16 bytes are marks. */
-#ifdef __SSE2__
-static uint64_t marks_of(const uint8_t *p)
-{
-    __m128i bytes = _mm_loadu_si128((const __m128i *)p);
-    __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(PROPERTY_NAME_END)), _mm_cmpeq_epi8(bytes, _mm_set1_epi8(PROPERTY_END)));
-    return (uint64_t)_mm_movemask_epi8(marks);
-}
-#else
-static uint64_t marks_of(const uint8_t *p)
-{
-    uint64_t marks = 0;
-    for (int i = 0; i < 16; i++) marks |= (uint64_t)(p[i] == PROPERTY_NAME_END || p[i] == PROPERTY_END) << i;
-    return marks;
-}
-#endif
-
-static uint64_t marks_of_whole_block(const uint8_t *p)
-{
-    return marks_of(p) | marks_of(p + 16) << 16 | marks_of(p + 32) << 32 | marks_of(p + 48) << 48;
-}
-
-/* A bit for each of the 64 bytes from p on, within a text, that is a mark. The last ones are read together with those before them:
- * copying them costs more. */
-static uint64_t marks_of_block(struct slice text, const uint8_t *p)
-{
-    size_t left = (size_t)(text.p + text.n - p);
-    uint8_t few[BLOCK] = {0};
-    if (left >= BLOCK) return marks_of_whole_block(p);
-    if (text.n >= BLOCK) return marks_of_whole_block(text.p + text.n - BLOCK) >> (BLOCK - left);
-    return marks_of_whole_block(memcpy(few, p, left));
-}
-
-/* As properties_next(), in one pass: this is what an evaluation spends most of its time with. Marks are found for many bytes at once,
- * so that the end of the inner loop is seldom guessed wrong. */
-static void find_values(const struct filter *f, struct slice properties, struct slice *values)
-{
-    const uint8_t *from = properties.p, *name_end = NULL, *end = properties.p + properties.n;
-    for (const uint8_t *p = properties.p; p < end; p += BLOCK) {
-        for (uint64_t marks = marks_of_block(properties, p); marks; marks &= marks - 1) {
-            const uint8_t *at = p + __builtin_ctzll(marks);
-            if (*at == PROPERTY_NAME_END) {
-                if (!name_end) name_end = at;
-                continue;
-            }
-            take_part(f, from, name_end, at, values);
-            from = at + 1;
-            name_end = NULL;
-        }
-    }
-    take_last(f, from, name_end, end, values);
 }
 
 void sql_values(const struct filter *f, struct slice properties, struct slice values[static FILTER_NAMES_MAX])
 {
     for (uint32_t i = 0; i < f->names_count; i++) values[i] = (struct slice){NULL, 0};
-    if (properties.n) find_values(f, properties, values);
+    struct finding to = {f, values};
+    properties_each(properties, take_property, &to);   /* what an evaluation spends most of its time with */
 }
 
 enum filter_verdict filter_evaluate(const struct filter *f, struct slice properties)

@@ -31,6 +31,8 @@ static int64_t loop_wall_ms(struct tasks *t)
 
 static int64_t loop_mono_ms(struct tasks *t) { return (int64_t)uv_now(&of_tasks(t)->uv); }
 
+static int64_t loop_idle_us(struct tasks *t) { return (int64_t)(uv_metrics_idle_time(&of_tasks(t)->uv) / 1000); }
+
 static void loop_refresh(struct tasks *t)
 {
     struct uv_loop *l = of_tasks(t);
@@ -231,9 +233,9 @@ static void loop_off_turn_end(struct tasks *t, struct turn_hook *hook)
 static bool loop_on_loop(struct tasks *t) { return pthread_equal(of_tasks(t)->thread, pthread_self()); }
 
 static const struct tasks_ops uv_tasks_ops = {
-    .wall_ms = loop_wall_ms, .mono_ms = loop_mono_ms, .refresh = loop_refresh, .timer_start = loop_timer_start, .timer_stop = loop_timer_stop,
-    .work = loop_work, .post = loop_post, .on_turn_end = loop_on_turn_end, .off_turn_end = loop_off_turn_end,
-    .on_loop = loop_on_loop,
+    .wall_ms = loop_wall_ms, .mono_ms = loop_mono_ms, .idle_us = loop_idle_us, .refresh = loop_refresh,
+    .timer_start = loop_timer_start, .timer_stop = loop_timer_stop, .work = loop_work, .post = loop_post,
+    .on_turn_end = loop_on_turn_end, .off_turn_end = loop_off_turn_end, .on_loop = loop_on_loop,
 };
 
 /* --- the loop itself --- */
@@ -249,6 +251,7 @@ err_t real_loop_new_quiet(struct loop **out)
 {
     struct uv_loop *l = must_zero(sizeof *l);
     int failed = uv_loop_init(&l->uv);
+    if (!failed) failed = uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME);
     if (failed) {
         free(l);
         return uv_error(failed, "start an event loop");

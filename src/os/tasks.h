@@ -48,6 +48,7 @@ struct turn_hook {
 struct tasks_ops {
     int64_t (*wall_ms)(struct tasks *);
     int64_t (*mono_ms)(struct tasks *);
+    int64_t (*idle_us)(struct tasks *);
     void (*refresh)(struct tasks *);
     void (*timer_start)(struct tasks *, struct timer *, int64_t delay_ms);
     void (*timer_stop)(struct tasks *, struct timer *);
@@ -65,6 +66,9 @@ struct tasks {
 /* Time as of the start of this turn of the loop, or of the last tasks_refresh() in it. */
 static inline int64_t tasks_wall_ms(struct tasks *t) { return t->ops->wall_ms(t); }
 static inline int64_t tasks_mono_ms(struct tasks *t) { return t->ops->mono_ms(t); }
+
+/* How long the loop has waited for something to do since it began, in µs: a loop whose idle time does not grow is busy. */
+static inline int64_t tasks_idle_us(struct tasks *t) { return t->ops->idle_us ? t->ops->idle_us(t) : t->ops->mono_ms(t) * 1000; }
 
 /* The time is that of now. For who tells others a time, or compares the two clocks: a turn may have taken a while already. */
 static inline void tasks_refresh(struct tasks *t)

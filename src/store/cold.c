@@ -24,14 +24,19 @@ struct cold_job {
     struct store_fetch *asker;      /* NULL: nobody waits for it any more */
     struct cold_place place;
     size_t ahead;
+    int64_t share;                  /* of a reader who reads on and on: bytes that nobody has asked for yet; of others 0 */
+    bool goes_on;
     err_t e;
 };
+
+static void look_again(void *ctx) { (void)ctx; /* the turn it makes is what it is for */ }
 
 void cold_init(struct cold *c, struct fs *fs, struct tasks *tasks, void (*ended)(void *ctx), void *ctx)
 {
     *c = (struct cold){.tasks = tasks, .fs = fs, .waits = true, .ended = ended, .ctx = ctx};
     list_init(&c->waiting);
     list_init(&c->running);
+    timer_init(&c->timer, look_again, c);
 }
 
 /* --- what was met --- */
@@ -46,12 +51,6 @@ void cold_forget(struct cold *c)
 {
     c->met = false;
     place_done(&c->place);
-}
-
-void cold_turn_ended(struct cold *c)
-{
-    cold_forget(c);
-    c->warm_file = NULL;
 }
 
 bool cold_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t bytes, int64_t end, struct damage *damage)
@@ -109,16 +108,33 @@ static void run_job(struct work *w)
 
 static void job_done(struct work *w);
 
+static bool has_room(const struct cold *c) { return c->running_count < JOBS_MAX; }
+
+static void begin(struct cold *c, struct cold_job *j)
+{
+    list_remove(&j->node);
+    list_add(&c->running, &j->node);
+    c->running_count++;
+    past_share_spend(&c->share, j->share);
+    j->work = (struct work){.run = run_job, .done = job_done};
+    tasks_work(c->tasks, &j->work);
+}
+
 static void give_away(struct cold *c)
 {
-    while (c->running_count < JOBS_MAX && !list_empty(&c->waiting)) {
-        struct cold_job *j = LIST_OWNER(list_first(&c->waiting), struct cold_job, node);
-        list_remove(&j->node);
-        list_add(&c->running, &j->node);
-        c->running_count++;
-        j->work = (struct work){.run = run_job, .done = job_done};
-        tasks_work(c->tasks, &j->work);
+    LIST_EACH(&c->waiting, node) {
+        struct cold_job *j = LIST_OWNER(node, struct cold_job, node);
+        if (has_room(c) && (!j->goes_on || past_share_allows(&c->share))) begin(c, j);
     }
+    if (!list_empty(&c->waiting) && has_room(c) && !c->timer.armed) timer_start(c->tasks, &c->timer, PAST_WINDOW_MS);
+}
+
+void cold_turn_ended(struct cold *c, int64_t written)
+{
+    cold_forget(c);
+    c->warm_file = NULL;
+    past_share_turn(&c->share, tasks_mono_ms(c->tasks), tasks_idle_us(c->tasks), written);
+    if (!list_empty(&c->waiting)) give_away(c);
 }
 
 static void answer(struct cold_job *j)
@@ -171,14 +187,18 @@ static struct cold_stream *stream_at(struct cold *c, const struct mapped_file *f
     return NULL;
 }
 
-static size_t ahead_for(struct cold *c, const struct cold_place *p)
+/* Several may read the same part, of several queues: what was asked for counts once. */
+static void set_ahead(struct cold *c, struct cold_job *j)
 {
+    const struct cold_place *p = &j->place;
     struct cold_stream *s = stream_at(c, p->file, p->at);
     int64_t end = p->at + (int64_t)p->bytes, left = mapped_file_end(p->file) - end;
     size_t ahead = !s ? AHEAD_MIN : s->ahead < AHEAD_MAX ? s->ahead * 2 : AHEAD_MAX;
+    j->goes_on = s;
+    j->ahead = (int64_t)ahead < left ? ahead : (size_t)left;
+    if (s && end + (int64_t)j->ahead > s->end) j->share = end + (int64_t)j->ahead - s->end;
     if (!s) s = &c->stream[c->next_stream++ % STREAMS_MAX];
     *s = (struct cold_stream){p->file, end + (int64_t)ahead, ahead};
-    return (int64_t)ahead < left ? ahead : (size_t)left;
 }
 
 void cold_fetch(struct cold *c, struct store_fetch *f)
@@ -191,7 +211,7 @@ void cold_fetch(struct cold *c, struct store_fetch *f)
     j->place = c->place;   /* with its pin */
     c->place.file = NULL;
     c->met = false;
-    if (j->place.file) j->ahead = ahead_for(c, &j->place);
+    if (j->place.file) set_ahead(c, j);
     f->job = j;
     list_add(&c->waiting, &j->node);
     give_away(c);
@@ -205,6 +225,7 @@ void cold_cancel(struct store_fetch *f)
 
 void cold_end(struct cold *c)
 {
+    timer_stop(c->tasks, &c->timer);
     cold_forget(c);
     LIST_EACH(&c->running, node) answer(LIST_OWNER(node, struct cold_job, node));
     while (!list_empty(&c->waiting)) {

@@ -2,7 +2,8 @@
  * Why      the loop must not wait for a disk: neither in a read call, nor in a page fault while it looks at a map
  * Shape    a reading function of the store that meets such bytes gives up, and `met` says where it stood; whoever asked lets them be
  *          fetched and asks again. What was met first is what counts.
- * Ahead    a reader that goes on where the last fetch ended gets twice as much the next time, up to AHEAD_MAX
+ * Ahead    a reader that goes on where the last fetch ended gets twice as much the next time, up to AHEAD_MAX; while the loop is busy, what such
+ *          readers get is bounded (past_share.h)
  * Threads  loop; a job runs on a worker and touches nothing but itself
  * Owns     the pin of the file in which bytes were met */
 #ifndef SKYLARK_STORE_COLD_H
@@ -10,6 +11,7 @@
 
 #include "base/list.h"
 #include "store/mapped_file.h"
+#include "store/past_share.h"
 #include "store/store.h"
 
 enum { STREAMS_MAX = 16 };
@@ -39,6 +41,8 @@ struct cold {
     struct cold_place place;
     const struct mapped_file *warm_file;   /* a part of it is known to be in memory, until the turn ends */
     int64_t warm_from, warm_to;
+    struct past_share share;
+    struct timer timer;             /* the next look, while somebody waits for his share */
     struct list waiting;            /* jobs that are still to be given away */
     struct list running;
     size_t running_count;
@@ -56,8 +60,8 @@ bool cold_is_warm(struct cold *c, struct mapped_file *f, int64_t at, int64_t byt
 void cold_meet_queue(struct cold *c, const char *path, int64_t at);
 /* What was met does not matter. */
 void cold_forget(struct cold *c);
-/* The turn is over: what was in memory may no longer be. */
-void cold_turn_ended(struct cold *c);
+/* The turn is over: what was in memory may no longer be. `written`: where the log ends. */
+void cold_turn_ended(struct cold *c, int64_t written);
 
 /* Lets what was met be fetched; then f->done. */
 void cold_fetch(struct cold *c, struct store_fetch *f);

@@ -17,10 +17,10 @@ static const char *body_of(int i)
 }
 
 /* Messages of two topics by turns, so that a reader of one has gaps. */
-static struct store_fixture *filled(int count)
+static struct store_fixture *filled_in_files(int count, int64_t log_file_bytes)
 {
     struct store_fixture *f = store_fixture_new(1);
-    f->options.log_file_bytes = 256 << 10;
+    f->options.log_file_bytes = log_file_bytes;
     f->options.index = true;
     f->options.index_slots = 100;
     f->options.index_entries = 10000;
@@ -39,6 +39,8 @@ static struct store_fixture *filled(int count)
     EXPECT_EQ(f->stored, count);
     return f;
 }
+
+static struct store_fixture *filled(int count) { return filled_in_files(count, 256 << 10); }
 
 static void read_some(struct store_fixture *f, int64_t offset, int32_t count, struct read_result *out)
 {
@@ -264,6 +266,61 @@ TEST(cold, few_jobs_at_a_time_leave_workers_for_who_syncs)
     EXPECT_EQ(f->tasks.jobs_given - jobs, 8);
     fake_tasks_settle(&f->tasks);
     for (int i = 0; i < READERS; i++) EXPECT(w[i].told == 1 && !w[i].fetch.job);
+    store_fixture_free(f);
+}
+
+/* Reads on behind `*at`, up to `ms` later, and lets the loop turn; returns how many messages came. w NULL: reads nothing. */
+static int64_t read_on(struct store_fixture *f, struct waiting *w, int64_t *at, int64_t ms)
+{
+    int64_t from = *at;
+    struct read_result r;
+    for (int64_t i = 0; i < ms; i++) {
+        while (w && !w->fetch.job) {
+            read_some(f, *at, 32, &r);
+            if (store_is_cold(f->store)) store_fetch(f->store, &w->fetch);
+            else if (!r.messages) return *at - from;
+            else *at = r.next_offset;
+            read_result_release(&r);
+        }
+        fake_tasks_advance(&f->tasks, 1);
+        fake_tasks_run_work(&f->tasks);
+    }
+    return *at - from;
+}
+
+/* What is not on the disk yet stays in memory. */
+static void evict_all(struct store_fixture *f)
+{
+    for (int i = 0; i < 4; i++) {
+        fake_tasks_advance(&f->tasks, 5000);
+        fake_tasks_settle(&f->tasks);
+    }
+    store_fixture_evict(f);
+}
+
+TEST(cold, who_reads_the_past_gets_a_share_of_a_busy_loop_and_all_of_an_idle_one)
+{
+    struct store_fixture *f = filled_in_files(20 * MESSAGES, 16 << 20);
+    struct waiting w = {.fetch = {.done = tell}};
+    int64_t at = 0;
+    evict_all(f);
+    int64_t idle = read_on(f, &w, &at, 40);
+    store_fixture_free(f);
+
+    f = filled_in_files(20 * MESSAGES, 16 << 20);
+    w = (struct waiting){.fetch = {.done = tell}};
+    at = 0;
+    evict_all(f);
+    int64_t busy = 0;
+    for (int i = 0; i < 85; i++) {   /* a loop that has been busy for a while when he comes */
+        for (int k = 0; k < 20; k++) store_fixture_append(f, "New", 0, body_of(k));   /* 20 MB a second */
+        f->tasks.busy_us += 1000;
+        busy += i < 45 ? read_on(f, NULL, &at, 1) : read_on(f, &w, &at, 1);
+    }
+    EXPECT(busy > 0 && busy * 4 < idle);
+    f->tasks.busy_us = 0;
+    while (at < 10 * MESSAGES && read_on(f, &w, &at, 100)) continue;
+    EXPECT_EQ(at, 10 * MESSAGES);   /* he gets everything */
     store_fixture_free(f);
 }
 

@@ -203,6 +203,6 @@ void dispatch_turn_end(void *store)
     struct store *s = store;
     for (int round = 0; round < ROUNDS_MAX && has_work(s); round++) write_turn(s);
     if (has_work(s) && !s->closed) timer_start(s->tasks, &s->again_timer, 0);
-    cold_turn_ended(&s->cold);
+    cold_turn_ended(&s->cold, s->log.written);
     flush_arm(s);
 }

@@ -13,11 +13,12 @@
 #include <time.h>
 
 enum {
-    SOON_MS = 200,                  /* how long keys may wait for others to come along */
+    SOON_MS = 500,                  /* how long keys may wait for others to come along; a query does not wait for it */
     RETRY_MS = 5000,
     JOB_BYTES = 32 << 20,           /* of the log, in one job */
     FAR_BEHIND_BYTES = 256 << 20,   /* a query does not wait for so much */
-    KEYS_AT_ONCE = 65536,
+    KEYS_AT_ONCE = 256 << 10,       /* each time a few thousand pages of slots are written, however many keys go there */
+    KEYS_KEPT = 64 << 10,           /* room for more is given back when a job does not use a quarter of it */
     FRESH_MAX = 64 << 20,           /* bytes of keys that wait; when there are more they are read from the log later */
 };
 
@@ -26,6 +27,8 @@ struct prefix {
     struct buf topic;
     int32_t keys;
     int32_t tags;
+    struct buf tag;                 /* the tag last asked for, too … */
+    uint32_t tag_hash;              /* … and what its key comes to */
 };
 
 /* One walk of a worker over a part of the log. */
@@ -122,9 +125,24 @@ static void use_topic(struct prefix *p, struct slice topic)
 {
     if (p->topic.n && slice_eq(buf_slice(&p->topic), topic)) return;
     buf_clear(&p->topic);
+    buf_clear(&p->tag);
     buf_put_slice(&p->topic, topic);
     p->keys = index_topic_hash(topic);
     p->tags = java_hash_more(p->keys, SLICE("T#"));
+}
+
+static uint32_t hash_of_tag(struct prefix *p, struct slice tag)
+{
+    if (slice_eq(buf_slice(&p->tag), tag)) return p->tag_hash;
+    buf_clear(&p->tag);
+    buf_put_slice(&p->tag, tag);
+    return p->tag_hash = index_hash_behind(p->tags, tag);
+}
+
+static void prefix_done(struct prefix *p)
+{
+    buf_done(&p->topic);
+    buf_done(&p->tag);
 }
 
 static void put_key(struct buf *keys, uint32_t hash, int64_t log_offset, int64_t store_ms)
@@ -151,7 +169,13 @@ static void put_keys(struct prefix *p, struct buf *keys, const struct message *m
     if (m->unique_key.n) put_key(keys, index_hash_behind(p->keys, m->unique_key), log_offset, store_ms);
     while (words.n && slice_split(&words, ' ', &word))
         if (word.n) put_key(keys, index_hash_behind(p->keys, word), log_offset, store_ms);
-    if (m->tags.n) put_key(keys, index_hash_behind(p->tags, m->tags), log_offset, store_ms);
+    if (m->tags.n) put_key(keys, hash_of_tag(p, m->tags), log_offset, store_ms);
+}
+
+static void empty_keys(struct buf *keys)
+{
+    if (keys->cap > KEYS_KEPT * sizeof(struct index_key) && keys->n < keys->cap / 4) buf_done(keys);
+    else buf_clear(keys);
 }
 
 static err_t add_keys(struct index_job *j)
@@ -168,7 +192,7 @@ static err_t add_keys(struct index_job *j)
         k += n < room ? n : room;
         n -= n < room ? n : room;
     }
-    buf_clear(&j->keys);
+    empty_keys(&j->keys);
     return NULL;
 }
 
@@ -286,8 +310,8 @@ static void release(struct index *ix)
 {
     for (size_t i = 0; i < ix->count; i++) index_file_close(ix->files[i]);
     buf_done(&ix->job.keys);
-    buf_done(&ix->job.prefix.topic);
-    buf_done(&ix->prefix.topic);
+    prefix_done(&ix->job.prefix);
+    prefix_done(&ix->prefix);
     buf_done(&ix->fresh);
     free(ix->files);
     free(ix->folder);

@@ -4,6 +4,7 @@ static struct fake_tasks *of(struct tasks *t) { return LIST_OWNER(t, struct fake
 
 static int64_t fake_wall(struct tasks *t) { return of(t)->wall_ms; }
 static int64_t fake_mono(struct tasks *t) { return of(t)->mono_ms; }
+static int64_t fake_idle(struct tasks *t) { return of(t)->mono_ms * 1000 - of(t)->busy_us; }
 static bool fake_on_loop(struct tasks *t)
 {
     (void)t;
@@ -56,6 +57,7 @@ static void fake_off_turn_end(struct tasks *t, struct turn_hook *h)
 static const struct tasks_ops fake_ops = {
     .wall_ms = fake_wall,
     .mono_ms = fake_mono,
+    .idle_us = fake_idle,
     .timer_start = fake_timer_start,
     .timer_stop = fake_timer_stop,
     .work = fake_work,

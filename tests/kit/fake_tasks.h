@@ -11,6 +11,7 @@ struct fake_tasks {
     struct tasks tasks;
     int64_t wall_ms;
     int64_t mono_ms;
+    int64_t busy_us;        /* of mono_ms: the loop had something to do */
     struct list timers;     /* armed ones, by due time */
     struct list hooks;
     struct buf jobs;        /* struct work *, not yet run */

@@ -1,7 +1,7 @@
 #include "broker/intake/known_properties.h"
 
 #include "codec/lmq.h"
-#include "codec/properties.h"
+#include "codec/property_marks.h"
 
 static struct slice *place_of(struct slice name, struct known_properties *p)
 {
@@ -31,12 +31,14 @@ static struct slice *place_of(struct slice name, struct known_properties *p)
     return NULL;
 }
 
+__attribute__((always_inline)) static inline void take_known(void *ctx, struct slice name, struct slice value)
+{
+    struct slice *place = place_of(name, ctx);
+    if (place) *place = value;   /* of a name that occurs twice the last one counts */
+}
+
 void known_properties_read(struct slice text, struct known_properties *out)
 {
-    struct slice name, value;
     *out = (struct known_properties){.tags = {NULL, 0}};
-    while (properties_next(&text, &name, &value)) {   /* of a name that occurs twice the last one counts */
-        struct slice *place = place_of(name, out);
-        if (place) *place = value;
-    }
+    properties_each(text, take_known, out);
 }
