@@ -7,7 +7,7 @@
 #include "kit/sim_loop.h"
 #include "kit/test.h"
 
-enum { SILENT = -1, SERVERS_MAX = 4, LINES_MAX = 96, SEEN_MAX = 512 };
+enum { SILENT = -1, SERVERS_MAX = 4, LINES_MAX = 112, SEEN_MAX = 512 };
 
 /* What the next request with this code is answered. The last line of a code answers all that follow. */
 struct line {

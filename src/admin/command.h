@@ -140,6 +140,7 @@ extern const struct command topic_change_commands[], topic_perm_commands[], topi
     topic_stats_commands[], lite_commands[];
 extern const struct command broker_status_commands[], broker_config_commands[], broker_care_commands[], broker_engine_commands[];
 extern const struct command controller_commands[], container_commands[];
+extern const struct command user_commands[], acl_commands[], account_copy_commands[];
 extern const struct command message_find_commands[], message_read_commands[], message_send_commands[], message_rt_commands[], message_trace_commands[],
     message_queue_commands[], message_dump_commands[], dlq_commands[];
 extern const struct command client_commands[], route_commands[], doctor_commands[], export_commands[], export_metrics_commands[], absent_commands[];

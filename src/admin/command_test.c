@@ -151,7 +151,7 @@ TEST(command, wrong_usage_is_one_line_and_asks_nobody)
         {"why send T -n ;", "why send: --namesrv names no address"},
         {"why send T -b h:1;h:2", "why send: --broker wants HOST:PORT, not \"h:1;h:2\""},
         {"why sned T", "there is no command \"why sned\"; there are: why queue, why message, why send ('skylark admin --help' explains them)"},
-        {"wyh send", "there is no command \"wyh\"; there are: topic, group, message, dlq, timer, transaction, cluster, broker, client, route, subscription, why, doctor, "
+        {"wyh send", "there is no command \"wyh\"; there are: topic, group, message, dlq, timer, transaction, cluster, broker, user, acl, client, route, subscription, why, doctor, "
                      "bundle ('skylark admin --help' explains them)"},
         {"updateTopik", "there is no command \"updateTopik\"; there are: updateTopic, updateTopicList, updateTopicPerm ('skylark admin --help' explains them)"},
     };

@@ -11,6 +11,7 @@ static const struct command *const lists[] = {
     dlq_commands, message_queue_commands, message_dump_commands, transaction_commands,
     broker_status_commands, broker_config_commands, broker_care_commands, broker_engine_commands,
     controller_commands, container_commands,
+    user_commands, acl_commands, account_copy_commands,
     client_commands, route_commands, group_status_commands, monitor_commands, why_commands, doctor_commands, export_commands, export_metrics_commands,
     absent_commands,
 };

@@ -31,6 +31,11 @@ const char world_running[] =
 static const char producers_a[] =
     "{\"data\":{\"P\":[{\"clientId\":\"p@1\",\"language\":\"JAVA\",\"lastUpdateTimestamp\":1796042445070,\"remoteIP\":\"10.0.1.3:5\",\"version\":513}]}}";
 
+#define USER_A "{\"password\":\"hidden\",\"userStatus\":\"enable\",\"userType\":\"Normal\",\"username\":\"alice\"}"
+#define ACL_A "{\"policies\":[{\"entries\":[{\"actions\":[\"Pub\",\"Sub\"],\"decision\":\"Allow\",\"resource\":\"Topic:T\",\"sourceIps\":[\"10.0.0.7\"]}]," \
+              "\"policyType\":\"Custom\"}],\"subject\":\"User:alice\"}"
+static const char user_a[] = USER_A, users_a[] = "[" USER_A "]", acl_a[] = ACL_A, acls_a[] = "[" ACL_A "]";
+
 static const struct get_kv_reply_header kv_value_a = {.value = SLICE("a:4")};
 static const struct wipe_perm_reply_header wiped = {.wipe_topic_count = 7};
 static const struct add_perm_reply_header added = {.add_topic_count = 8};
@@ -147,6 +152,16 @@ const struct line world_broker[] = {
     {REQUEST_CONTROLLER_ELECT_MASTER, 0, "{\"brokerMemberGroup\":{\"brokerAddrs\":{1:\"10.0.0.6:1\",2:\"10.0.0.5:1\"},\"brokerName\":\"a\",\"cluster\":\"C\"},\"syncStateSet\":[2]}",
      &elect_master_reply_kind, &elected},
     {REQUEST_CLEAN_BROKER_DATA, 0, ""},
+    {REQUEST_AUTH_CREATE_USER, 0, ""},
+    {REQUEST_AUTH_UPDATE_USER, 0, ""},
+    {REQUEST_AUTH_DELETE_USER, 0, ""},
+    {REQUEST_AUTH_GET_USER, 0, user_a},
+    {REQUEST_AUTH_LIST_USER, 0, users_a},
+    {REQUEST_AUTH_CREATE_ACL, 0, ""},
+    {REQUEST_AUTH_UPDATE_ACL, 0, ""},
+    {REQUEST_AUTH_DELETE_ACL, 0, ""},
+    {REQUEST_AUTH_GET_ACL, 0, acl_a},
+    {REQUEST_AUTH_LIST_ACL, 0, acls_a},
     {REQUEST_ADD_BROKER, 0, ""},
     {REQUEST_REMOVE_BROKER, 0, ""},
     {REQUEST_CONSUME_MESSAGE_DIRECTLY, 0, "{\"autoCommit\":true,\"consumeResult\":\"CR_SUCCESS\",\"order\":false,\"spentTimeMills\":12}"},

@@ -19,7 +19,8 @@ static struct slice profiles(void) { return slice_text(profile_text); }
 
 static err_t read_file(const char *path, struct slice *out)
 {
-    if (!strcmp(path, "topics.json")) *out = SLICE("[{\"topicName\":\"A\",\"readQueueNums\":4,\"writeQueueNums\":4,\"perm\":6}]");
+    if (!strcmp(path, "secret.txt")) *out = SLICE(" pass word \n\n");
+    else if (!strcmp(path, "topics.json")) *out = SLICE("[{\"topicName\":\"A\",\"readQueueNums\":4,\"writeQueueNums\":4,\"perm\":6}]");
     else if (!strcmp(path, "groups.json")) *out = SLICE("[{\"groupName\":\"G\"}]");
     else return err_new(ERR_IO, "%s: there is no such file", path);
     return NULL;

@@ -105,6 +105,8 @@ class World:
         offset = {"consumerGroup": "shipping", "topic": "Orders", "queueId": "0", "commitOffset": "0"}
         assert self.caller.call(15, offset)[0]["code"] == 0
         (self.folder / "compacted").write_bytes(records + bytes(4096))
+        (self.folder / "secret.txt").write_text("pass word\n")
+        assert call("user", "create", "alice", "--password", "secret", "-n", self.namesrv)[0] == 0
         self.epochs = peers.Server({1007: b'{"brokerId":0,"brokerName":"m","clusterName":"C","epochList":[{"endOffset":9,"epoch":1,"startOffset":0}],"maxOffset":9}'})
 
     def words(self, line):
@@ -119,8 +121,12 @@ class World:
             assert call("topic", "create", topic, "-n", self.namesrv)[0] == 0
         if "{group}" in line:
             assert call("group", "create", group, "-n", self.namesrv)[0] == 0
+        user = f"user{self.count}"
+        if "{user}" in line:
+            assert call("user", "create", user, "--password", "x", "-n", self.namesrv)[0] == 0
+            assert call("acl", "create", user, "--resources", "Topic:T", "--actions", "Pub", "--decision", "Allow", "-n", self.namesrv)[0] == 0
         perm = 4 if self.count % 2 else 2
-        return [w.format(fresh=f"Fresh{self.count}", topic=topic, group=group, perm=perm, broker=self.broker, id=self.ids[0], handle=handle, epochs=epochs, file=self.folder / "topics.json", groups=self.folder / "groups.json",
+        return [w.format(fresh=f"Fresh{self.count}", topic=topic, group=group, user=user, perm=perm, broker=self.broker, id=self.ids[0], handle=handle, epochs=epochs, file=self.folder / "topics.json", groups=self.folder / "groups.json", secret=self.folder / "secret.txt",
                          folder=self.folder) for w in line.split()]
 
     def run(self, line, status=0):
@@ -184,6 +190,16 @@ LINES = [
     ("exportMetrics -c DefaultCluster -f {folder}", "metrics.json"), ("switchTimerEngine -b {broker} -e F", "the timer engine is switched"),
     ("checkRocksdbCqWriteProgress -c DefaultCluster", "under way"), ("rocksDBConfigToJson -b {broker}", "have written"),
     ("getBrokerEpoch --broker {epochs}", "epoch"), ("bundle {folder}/bundle.json", "bundle.json"),
+    ("user create {fresh} --passwordFile {secret}", "the user is there"), ("user create alice{fresh} --password x", "the user is there"), ("user list", "Normal    enable"), ("user show alice", "b-1         alice"),
+    ("user update alice --userStatus disable", "the user is changed"), ("createUser -b {broker} -u {fresh} -p x -t Super", "the user is there"),
+    ("updateUser -c DefaultCluster -u alice -s enable", "the user is changed"), ("getUser -c DefaultCluster -u alice", "alice     Normal    enable"),
+    ("listUser -b {broker} -f al", "alice"), ("copyUser -f {broker} -t {broker} -u alice,nobody", "nobody is not there"),
+    ("acl create alice --resources Topic:Orders,Group:billing --actions Pub,Sub --decision Allow", "the permissions are there"), ("acl list", "Topic:Orders"),
+    ("acl show alice", "Group:billing"), ("acl update alice --resources Topic:Orders --actions Pub --decision Deny", "the permissions are changed"),
+    ("createAcl -b {broker} -s User:alice -r Topic:Other -a Sub -d Allow -i 10.0.0.7", "the permissions are there"),
+    ("updateAcl -b {broker} -s User:alice -r Topic:Other -a All -d Allow", "the permissions are changed"), ("getAcl -b {broker} -s User:alice", "Topic:Other"),
+    ("listAcl -c DefaultCluster -r Other", "Topic:Other"), ("copyAcl -f {broker} -t {broker}", "User:alice"), ("deleteAcl -b {broker} -s User:{user} -r Topic:T", "the permissions are gone"),
+    ("acl delete {user} --yes", "the permissions are gone"), ("user delete {user} --yes", "the user is gone"), ("deleteUser -c DefaultCluster -u {user}", "the user is gone"),
     ("route diff", "no differences"), ("doctor", "healthy  true"), ("why queue billing Orders 0", "nobody has pulled"), ("why message Orders KEY1", "it lies"), ("why send Orders", "would be taken"),
 ]
 # Those that fail here: what they say.
@@ -196,7 +212,7 @@ REFUSED = [
     ("switchTimerEngine -c DefaultCluster -e R", "no RocksDB"), ("switchTimerEngine -c DefaultCluster -e X", "F .files. or R"),
     ("rocksDBConfigToJson -p /tmp", "cannot be read here"), ("queryMsgByUniqueKey -t Orders -i KEY2 -g shipping -d nobody", "nobody"),
     ("dumpCompactionLog -f /nowhere", "No such file"),
-    ("transaction resume Orders KEY1", "no transaction of topic"), ("createUser -u x -p y", "use the mqadmin of the original"), ("topic create Orders", "already"),
+    ("transaction resume Orders KEY1", "no transaction of topic"), ("updateStaticTopic -t x", "no static topics"), ("user show nobody", "there is no user"), ("acl show nobody", "subject is not exist"), ("user create x", "wants a password"), ("topic create Orders", "already"),
 ]
 
 
