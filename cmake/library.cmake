@@ -31,7 +31,7 @@ add_custom_command(OUTPUT ${STATIC_LIBRARY}
 add_custom_target(libskylark_static ALL DEPENDS ${STATIC_LIBRARY})
 
 file(RELATIVE_PATH PREFIX_FROM_PC /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
-set(PRIVATE_LIBRARIES "libuv openssl libdeflate liblz4 libzstd")
+set(PRIVATE_LIBRARIES "libuv openssl libdeflate libisal liblz4 libzstd")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/skylark.pc.in ${PROJECT_BINARY_DIR}/lib/skylark.pc @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/SkylarkConfig.cmake.in ${PROJECT_BINARY_DIR}/lib/SkylarkConfig.cmake @ONLY)
 include(CMakePackageConfigHelpers)

@@ -1,11 +1,11 @@
 #include "codec/record.h"
 
 #include <assert.h>
-#include <libdeflate.h>
+#include <isa-l/crc.h>
 
 enum { CRC_MASK = 0x7FFFFFFF, SECTOR = 512, CRC_PROPERTY_BYTES = 20, CRC_DIGITS = 10 };
 
-uint32_t record_crc(struct slice bytes) { return libdeflate_crc32(0, bytes.p, bytes.n) & CRC_MASK; }
+uint32_t record_crc(struct slice bytes) { return crc32_gzip_refl(0, bytes.p, bytes.n) & CRC_MASK; }
 
 static size_t ip_bytes(bool v6) { return v6 ? 16 : 4; }
 

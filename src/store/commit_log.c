@@ -9,7 +9,7 @@
 
 enum {
     TURN_BYTES_KEPT = 2 << 20,      /* a larger turn buffer is given back */
-    TURN_BYTES_WRITE = 1 << 20,     /* written before the turn ends, while it is still in the cache of the CPU */
+    TURN_BYTES_WRITE = 128 << 10,   /* written before the turn ends, while they are still in the cache of the CPU */
 };
 
 err_t commit_log_open(struct commit_log *l, struct fs *fs, struct tasks *tasks, const char *folder, int64_t file_bytes, bool mend,

@@ -47,14 +47,16 @@ static struct slice key_of(struct slice topic, int32_t queue_id, uint8_t key[sta
     return slice_of(key, topic.n + 4);
 }
 
+static struct consume_queue **recent_of(struct queues *qs, int32_t queue_id) { return &qs->recent[(uint32_t)queue_id % QUEUES_RECENT]; }
+
 struct consume_queue *queues_find(struct queues *qs, struct slice topic, int32_t queue_id)
 {
-    struct consume_queue *q = qs->last;
+    struct consume_queue **recent = recent_of(qs, queue_id), *q = *recent;
     if (q && q->queue_id == queue_id && slice_eq(q->topic->name, topic)) return q;
     if (topic.n == 0 || topic.n > TOPIC_BYTES_MAX) return NULL;
     uint8_t key[KEY_BYTES];
     q = map_get(&qs->by_key, key_of(topic, queue_id, key));
-    if (q) qs->last = q;
+    if (q) *recent = q;
     return q;
 }
 
@@ -79,7 +81,7 @@ struct consume_queue *queues_get(struct queues *qs, struct slice topic, int32_t 
     uint8_t key[KEY_BYTES];
     q = consume_queue_new(&qs->files, topic_get(qs, topic, kind), queue_id);
     map_put(&qs->by_key, key_of(topic, queue_id, key), q);
-    qs->last = q;
+    *recent_of(qs, queue_id) = q;
     return q;
 }
 
@@ -171,7 +173,7 @@ void queues_delete(struct queues *qs, struct slice topic)
         list_add(&qs->graveyard.queues, &q->in_topic);
         q->topic = &qs->graveyard;
     }
-    qs->last = NULL;
+    memset(qs->recent, 0, sizeof qs->recent);
     qs->light -= name_is_lmq(t->name);
     free_topic(t);
 }

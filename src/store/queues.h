@@ -9,12 +9,14 @@
 
 enum { TOPIC_BYTES_MAX = 255 };
 
+enum { QUEUES_RECENT = 16 };
+
 struct queues {
     struct queue_files files;
     struct map by_key;           /* topic, then queue_id in 4 bytes */
     struct map topics;           /* struct queue_topic */
     size_t light;                /* light message queues (LMQ) among the topics */
-    struct consume_queue *last;  /* the one asked for last: messages come in runs */
+    struct consume_queue *recent[QUEUES_RECENT];    /* asked for lately, by their number: messages come in runs */
     struct queue_topic graveyard; /* queues of deleted topics: what is under way may still point to them */
 };
 

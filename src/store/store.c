@@ -329,23 +329,24 @@ static err_t check_batch(const struct message *m)
                    SLICE_ARG(m->topic));
 }
 
-static err_t check_message(const struct store *s, const struct message *m)
+/* `known`: its queue is there, so its topic can be. */
+static err_t check_message(const struct store *s, const struct message *m, bool known)
 {
     err_t e = check_length("body", m->body.n, (size_t)s->options.max_message_bytes);
     if (!e) e = check_length("property text", m->properties.n, RECORD_PROPERTIES_MAX - (is_batch(m) ? INNER_BASE_BYTES : 0));
     if (!e) e = check_length("topic", m->topic.n, topic_max(m->topic));
     if (e) return e;
-    if (!queue_topic_is_legal(m->topic) || m->queue_id < 0)
+    if (!known && (m->queue_id < 0 || !queue_topic_is_legal(m->topic)))
         return err_new(ERR_MESSAGE_ILLEGAL, "the message is illegal: queue %d of topic \"%.*s\" cannot be", m->queue_id,
                        SLICE_ARG(m->topic));
     return is_batch(m) ? check_batch(m) : NULL;
 }
 
-static err_t check_all(const struct store *s, const struct message *m, size_t count, size_t *bytes)
+static err_t check_all(const struct store *s, const struct message *m, size_t count, bool known, size_t *bytes)
 {
     size_t sum = 0;
     for (size_t i = 0; i < count; i++) {
-        err_t e = check_message(s, &m[i]);
+        err_t e = check_message(s, &m[i], known);
         if (e) return e;
         assert(m[i].queue_id == m[0].queue_id && slice_eq(m[i].topic, m[0].topic));
         size_t size = record_size(&m[i], &s->options.store_host) + (is_batch(&m[i]) ? INNER_BASE_BYTES : 0);
@@ -427,10 +428,10 @@ static err_t make_room(struct store *s, size_t bytes)
 
 /* What a topic keeps never changes. Queues of the other kind were made out of a log that does not tell of a single message what its
  * topic keeps, or are those of an earlier topic of that name. */
-static struct consume_queue *queue_for(struct store *s, const struct message *m)
+static struct consume_queue *queue_for(struct store *s, const struct message *m, struct consume_queue *known)
 {
     enum queue_kind kind = m->batch_topic ? QUEUE_OF_BATCHES : QUEUE_OF_SINGLES;
-    struct consume_queue *q = queues_get(&s->queues, m->topic, m->queue_id, kind);
+    struct consume_queue *q = known ? known : queues_get(&s->queues, m->topic, m->queue_id, kind);
     return q->kind == kind ? q : store_replace_queues(s, m->topic, m->queue_id, kind);
 }
 
@@ -448,10 +449,11 @@ err_t store_append(struct store *s, const struct message *m, size_t count, bool 
         m = &light;
         e = lmq_prepare(s, &light);
     }
-    if (!e) e = check_all(s, m, count, &bytes);
+    struct consume_queue *known = queues_find(&s->queues, m->topic, m->queue_id);
+    if (!e) e = check_all(s, m, count, known, &bytes);
     if (!e) e = make_room(s, bytes);
     if (e) return e;
-    struct consume_queue *q = queue_for(s, m);
+    struct consume_queue *q = queue_for(s, m, known);
     s->last_ms = tasks_wall_ms(s->tasks);
     for (size_t i = 0; i < count; i++) append_one(s, q, &m[i], &out[i]);
     remember_append(s, wait_sync, done, ctx);
