@@ -50,6 +50,15 @@ struct slice job_copy(struct job *j, struct slice text)
     return slice_of(p, text.n);
 }
 
+struct slice job_encode(struct job *j, const struct bean *bean, const void *value)
+{
+    struct buf text = BUF_EMPTY;
+    bean_encode(bean, value, JSON_RAW, &text);
+    struct slice kept = job_copy(j, buf_slice(&text));
+    buf_done(&text);
+    return kept;
+}
+
 struct slice job_text(struct job *j, const char *fmt, ...)
 {
     va_list args, again;

@@ -79,6 +79,8 @@ struct arena *job_arena(struct job *j);
 void *job_take(struct job *j, size_t n);
 struct slice job_param(const struct job *j, const char *name);
 struct slice job_copy(struct job *j, struct slice text);
+/* A bean as JSON, in the arena. */
+struct slice job_encode(struct job *j, const struct bean *bean, const void *value);
 /* printf into the arena. */
 struct slice job_text(struct job *j, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

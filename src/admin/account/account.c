@@ -17,15 +17,6 @@ static void ask_change(struct job *j)
 
 void account_change(struct job *j) { job_all_brokers(j, ask_change); }
 
-struct slice account_encode(struct job *j, const struct bean *bean, const void *value)
-{
-    struct buf text = BUF_EMPTY;
-    bean_encode(bean, value, JSON_RAW, &text);
-    struct slice kept = job_copy(j, buf_slice(&text));
-    buf_done(&text);
-    return kept;
-}
-
 struct account_texts account_split(struct job *j, struct slice text)
 {
     struct account_texts t = {NULL, 0};

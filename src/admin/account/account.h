@@ -26,8 +26,6 @@ struct account_change {
 
 /* Asks j->state, a struct account_change, of all brokers, slaves too; ends the job. */
 void account_change(struct job *j);
-/* A bean as JSON, in the arena. */
-struct slice account_encode(struct job *j, const struct bean *bean, const void *value);
 
 /* "a,b" as texts without blanks around them; empty ones do not count. */
 struct account_texts { struct slice *items; size_t count; };

@@ -31,7 +31,7 @@ static void set_acl(struct job *j, int32_t code, const struct header_kind *kind,
 {
     struct account_change *c = job_take(j, sizeof *c);
     struct acl_info acl = {.policies = {policy_of(j), 1}, .subject = subject_of(j)};
-    *c = (struct account_change){code, kind, header, account_encode(j, &acl_info_bean, &acl), done};
+    *c = (struct account_change){code, kind, header, job_encode(j, &acl_info_bean, &acl), done};
     j->state = c;
     if (!acl.policies.items->entries.count) job_fail(j, err_new(ERR_USAGE, "--resources names none: they are like Topic:orders, Group:billing, Topic:order*"));
     else account_change(j);

@@ -92,7 +92,7 @@ static void on_there(struct job *j)
         if (!job_good(j, r)) continue;
         bool there = r->body.n;
         ask_of(j, &c->to, there ? c->kind->update : c->kind->create, there ? c->kind->update_kind : c->kind->create_kind, c->kind->name(r->tag),
-               account_encode(j, c->kind->bean, r->tag), r->tag);
+               job_encode(j, c->kind->bean, r->tag), r->tag);
         asked++;
     }
     if (asked) job_wait(j, on_copied);

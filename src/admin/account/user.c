@@ -47,7 +47,7 @@ static void create_user(struct job *j)
     err_t e = read_user(j, &user);
     if (!e && !user.password.n) e = err_new(ERR_USAGE, "a new user wants a password: --password or --passwordFile");
     h->username = user.username;
-    begin_change(j, e, &(struct account_change){REQUEST_AUTH_CREATE_USER, &create_user_kind, h, account_encode(j, &user_info_bean, &user), "the user is there"});
+    begin_change(j, e, &(struct account_change){REQUEST_AUTH_CREATE_USER, &create_user_kind, h, job_encode(j, &user_info_bean, &user), "the user is there"});
 }
 
 static void update_user(struct job *j)
@@ -58,7 +58,7 @@ static void update_user(struct job *j)
     if (!e && !user.password.n && !user.user_type.n && !user.user_status.n)
         e = err_new(ERR_USAGE, "nothing is to be changed: --password, --userType or --userStatus");
     h->username = user.username;
-    begin_change(j, e, &(struct account_change){REQUEST_AUTH_UPDATE_USER, &update_user_kind, h, account_encode(j, &user_info_bean, &user), "the user is changed"});
+    begin_change(j, e, &(struct account_change){REQUEST_AUTH_UPDATE_USER, &update_user_kind, h, job_encode(j, &user_info_bean, &user), "the user is changed"});
 }
 
 static void delete_user(struct job *j)

@@ -24,15 +24,6 @@ static void ask_group(struct job *j)
     job_ask_all(j, &r, on_changed);
 }
 
-static struct slice encode(struct job *j, const struct bean *bean, const void *value)
-{
-    struct buf text = BUF_EMPTY;
-    bean_encode(bean, value, JSON_RAW, &text);
-    struct slice kept = job_copy(j, buf_slice(&text));
-    buf_done(&text);
-    return kept;
-}
-
 /* "+key=value,-key": keys keep their sign, the broker looks at it. */
 static err_t read_attributes(struct job *j, struct group_config *g)
 {
@@ -87,7 +78,7 @@ static void update_group(struct job *j)
     err_t e = read_group(j, &g);
     j->state = c;
     c->done = "the group is there";
-    if (!e) c->body = encode(j, &group_config_bean, &g);
+    if (!e) c->body = job_encode(j, &group_config_bean, &g);
     if (e) job_fail(j, e);
     else job_brokers(j, ask_group);
 }
@@ -238,7 +229,7 @@ static void set_mode(struct job *j)
     else if (slice_eq(mode, SLICE("PULL"))) m.mode = MODE_PULL;
     else if (!e) e = err_new(ERR_USAGE, "-m wants POP or PULL, not \"%.*s\"", SLICE_ARG(mode));
     c->done = "the mode is set";
-    if (!e) c->body = encode(j, &request_mode_bean, &m);
+    if (!e) c->body = job_encode(j, &request_mode_bean, &m);
     j->state = c;
     if (e) job_fail(j, e);
     else job_brokers(j, ask_mode);
