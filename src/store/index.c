@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    SOON_MS = 500,                  /* how long keys may wait for others to come along; a query does not wait for it */
+    SOON_MS = 200,                  /* how long keys may wait for others to come along; a query does not wait for it */
     RETRY_MS = 5000,
     JOB_BYTES = 32 << 20,           /* of the log, in one job */
     FAR_BEHIND_BYTES = 256 << 20,   /* a query does not wait for so much */
